@@ -1,0 +1,82 @@
+/** The routes. Nothing but routing: what is behind a route lives elsewhere. */
+import type { McpHttpHandler } from '@modelcontextprotocol/server'
+import { Hono } from 'hono'
+import { checkContentType, checkOrigin, readBody, type Refusal } from './auth/door'
+import { answerMessage } from './mcp/endpoint'
+import type { LonghaulEnv, Services } from './mcp/services'
+import { errorResponse, INTERNAL_ERROR, INVALID_REQUEST } from './protocol/jsonrpc'
+import { answerCallback } from './push/callback'
+
+/** What a request is served with; made by `createLonghaul`, once per isolate. */
+export interface Serving {
+  readonly services: Services
+  readonly core: McpHttpHandler
+}
+
+type AppEnv = { Bindings: Cloudflare.Env & LonghaulEnv; Variables: { serving: Serving } }
+
+/** @param serve may throw a ConfigurationError, which is answered as such. */
+export function createApp(serve: (env: Cloudflare.Env & LonghaulEnv) => Serving): Hono<AppEnv> {
+  const app = new Hono<AppEnv>()
+
+  app.use(async (c, next) => {
+    let serving: Serving
+    try {
+      serving = serve(c.env)
+    } catch (error) {
+      const message = `This server is not configured: ${error instanceof Error ? error.message : String(error)}`
+      return errorResponse(undefined, { code: INTERNAL_ERROR, message }, 503)
+    }
+    const { env, localMode } = serving.services
+    const refusal = checkOrigin(c.req.raw, {
+      localOnly: localMode,
+      allowedHosts: env.ALLOWED_HOSTS,
+      allowedOrigins: env.ALLOWED_ORIGINS,
+    })
+    if (refusal) return refused(refusal)
+    c.set('serving', serving)
+    return next()
+  })
+
+  app.post('/mcp', async (c) => {
+    const { services, core } = c.get('serving')
+    const request = c.req.raw
+    const wrongType = checkContentType(request)
+    if (wrongType) return refused(wrongType)
+    const caller = await services.authenticate(request)
+    if (!caller.ok) {
+      const headers: Record<string, string> = caller.status === 401 ? { 'www-authenticate': 'Bearer' } : {}
+      return errorResponse(undefined, { code: INVALID_REQUEST, message: caller.message }, caller.status, headers)
+    }
+    const body = await readBody(request, services.limits.maxRequestBytes)
+    if (typeof body !== 'string') return refused(body)
+    return answerMessage(request, body, caller.principal, services, core)
+  })
+
+  app.post('/callbacks/:taskId/:token', async (c) => {
+    const { services } = c.get('serving')
+    const wrongType = checkContentType(c.req.raw)
+    if (wrongType) return refused(wrongType)
+    const body = await readBody(c.req.raw, services.limits.maxRequestBytes)
+    if (typeof body !== 'string') return refused(body)
+    return answerCallback(c.req.param('taskId'), c.req.param('token'), body, services)
+  })
+
+  app.all('/mcp', () => {
+    const message = 'Method not allowed: send messages by POST.'
+    return errorResponse(undefined, { code: INVALID_REQUEST, message }, 405, { allow: 'POST' })
+  })
+
+  app.notFound(() => Response.json({ error: 'Not found. The MCP endpoint is POST /mcp.' }, { status: 404 }))
+
+  app.onError((error, c) => {
+    console.error(JSON.stringify({ event: 'request_failed', path: c.req.path, error: error.stack ?? String(error) }))
+    return errorResponse(undefined, { code: INTERNAL_ERROR, message: 'Internal error.' }, 500)
+  })
+
+  return app
+}
+
+function refused({ status, message }: Refusal): Response {
+  return errorResponse(undefined, { code: INVALID_REQUEST, message }, status)
+}

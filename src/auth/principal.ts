@@ -1,0 +1,9 @@
+/** Who is calling. */
+
+export interface Principal {
+  /** Owns tasks. Every task method checks it. */
+  readonly tenant: string
+  /** The person or machine within the tenant, for the tool's own use. */
+  readonly subject: string
+  readonly scopes: readonly string[]
+}

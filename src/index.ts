@@ -1,0 +1,35 @@
+/** The public API: what a tool author and a deployment need. */
+export { createLonghaul, type Longhaul, type LonghaulOptions } from './longhaul'
+export type { Limits, LonghaulEnv } from './mcp/services'
+export {
+  type Answer,
+  type Ask,
+  defineTool,
+  type EventOutcome,
+  type EventWait,
+  type Gather,
+  type Gathered,
+  NonRetryableError,
+  type PlainContext,
+  type PlainTool,
+  type PlainToolDefinition,
+  type Progress,
+  type Question,
+  type RetryPolicy,
+  type RunContext,
+  type Step,
+  type StepContext,
+  type StepOptions,
+  type TaskOptions,
+  type TaskTool,
+  type TaskToolDefinition,
+  type Tool,
+  toolError,
+  type ToolOutput,
+} from './tool'
+export { CancelledError, StepError } from './run/errors'
+export type { Duration } from './duration'
+export type { Json, JsonObject } from './json'
+export type { Principal } from './auth/principal'
+export { TaskObject } from './task/object'
+export { ProtocolError } from '@modelcontextprotocol/server'

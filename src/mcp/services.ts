@@ -1,0 +1,121 @@
+/**
+ * Everything a request or a message needs, put together once per isolate from the options of
+ * `createLonghaul` and the bindings of the Worker.
+ */
+import { z } from 'zod'
+import { type AuthEnv, type Authenticator, authenticatorFor, isLocalMode } from '../auth/authenticate'
+import { ConfigurationError, SigningKeys } from '../auth/keys'
+import { TaskIds } from '../auth/task-id'
+import { type Duration, toMs } from '../duration'
+import { ModernCodec, type ServerInfo } from '../protocol/modern'
+import { type ParamHeader, paramHeadersOf } from '../protocol/param-headers'
+import type { TaskStubs } from '../run/stub'
+import type { TaskEnv, TaskObject } from '../task/object'
+import type { TaskApi, TaskPolicy } from '../task/types'
+import type { TaskTool, Tool } from '../tool'
+
+/** Bindings and variables the system itself needs; tools add their own. */
+export interface LonghaulEnv extends AuthEnv, TaskEnv {
+  readonly TASKS: DurableObjectNamespace<TaskObject>
+  /** `<id>:<secret>[,…]`, see `auth/keys.ts`. Optional in local development only. */
+  readonly SIGNING_KEYS?: string
+  /** Origin for callback URLs, when it is not the one requests arrive at. */
+  readonly PUBLIC_URL?: string
+  /** Host names this Worker answers to, separated by commas. Default: any. */
+  readonly ALLOWED_HOSTS?: string
+  /** Origins of web pages that may call it, separated by commas. Default: its own. */
+  readonly ALLOWED_ORIGINS?: string
+  /** How long a run may start new steps: first slices, and continuations. Defaults 1000 and 30000. */
+  readonly TASK_WORK_SLICE_MS?: string | number
+  readonly TASK_SLOW_SLICE_MS?: string | number
+}
+
+export interface Limits {
+  /** Cap on every tool's time-to-live. Default 30 days. */
+  readonly maxTtl?: Duration
+  /** Default 4 MiB; larger bodies are refused with HTTP 413. */
+  readonly maxRequestBytes?: number
+  /** Default 8 MiB; a larger result fails its task with a sentence that says what to do. */
+  readonly maxResultBytes?: number
+  /** How long a call without Tasks blocks. Default, and at most, 50 seconds. */
+  readonly blockFor?: Duration
+}
+
+export interface Services {
+  readonly env: Cloudflare.Env & LonghaulEnv
+  readonly tools: ReadonlyMap<string, Tool>
+  readonly taskTools: ReadonlyMap<string, TaskTool>
+  readonly paramHeaders: ReadonlyMap<string, readonly ParamHeader[]>
+  readonly authenticate: Authenticator
+  readonly localMode: boolean
+  readonly keys: SigningKeys
+  readonly ids: TaskIds
+  readonly stubs: TaskStubs
+  readonly modern: ModernCodec
+  readonly limits: { readonly maxRequestBytes: number; readonly blockForMs: number }
+  policyOf(tool: TaskTool): TaskPolicy
+}
+
+const MIB = 1024 * 1024
+const DEFAULT_TTL_MS = toMs('24 hours')
+const DEFAULT_RETENTION_MS = toMs('1 hour')
+const DEFAULT_MAX_TTL_MS = toMs('30 days')
+const MAX_BLOCK_MS = toMs('50 seconds')
+/** Signs ids on a developer's own machine, where nobody else is. */
+const LOCAL_SIGNING_KEYS = '0:longhaul-local-development-key'
+
+/** @throws ConfigurationError */
+export function createServices(
+  env: Cloudflare.Env & LonghaulEnv,
+  server: ServerInfo,
+  tools: readonly Tool[],
+  limits: Limits,
+): Services {
+  const localMode = isLocalMode(env)
+  const signingKeys = env.SIGNING_KEYS ?? (localMode ? LOCAL_SIGNING_KEYS : undefined)
+  if (signingKeys === undefined) {
+    throw new ConfigurationError(
+      'SIGNING_KEYS is not set. Set it to "1:<secret>" (`openssl rand -base64 32`, then `wrangler secret put SIGNING_KEYS`).',
+    )
+  }
+  const maxTtlMs = toMs(limits.maxTtl ?? DEFAULT_MAX_TTL_MS)
+  const maxResultBytes = limits.maxResultBytes ?? 8 * MIB
+  const keys = new SigningKeys(signingKeys)
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const taskTools = new Map(tools.flatMap((tool) => (tool.kind === 'task' ? [[tool.name, tool] as const] : [])))
+  const retentions = [...taskTools.values()].map((tool) => retentionMs(tool))
+  return {
+    env,
+    tools: byName,
+    taskTools,
+    paramHeaders: new Map(
+      [...taskTools].map(([name, tool]) => [name, paramHeadersOf(z.toJSONSchema(tool.input, { io: 'input' }))]),
+    ),
+    authenticate: authenticatorFor(env),
+    localMode,
+    keys,
+    ids: new TaskIds(keys, maxTtlMs + Math.max(DEFAULT_RETENTION_MS, ...retentions)),
+    // RPC types of large interfaces exceed the compiler's depth (workerd#3063); the object implements TaskApi.
+    stubs: (taskId) => env.TASKS.getByName(taskId) as unknown as TaskApi,
+    modern: new ModernCodec(server),
+    limits: {
+      maxRequestBytes: limits.maxRequestBytes ?? 4 * MIB,
+      blockForMs: Math.min(toMs(limits.blockFor ?? MAX_BLOCK_MS), MAX_BLOCK_MS),
+    },
+    policyOf: ({ task = {}, ...tool }) => ({
+      ttlMs: Math.min(toMs(task.ttl ?? DEFAULT_TTL_MS), maxTtlMs),
+      retentionMs: retentionMs({ ...tool, task }),
+      pollMinMs: toMs(task.poll?.min ?? '1 second'),
+      pollMaxMs: toMs(task.poll?.max ?? '30 seconds'),
+      retryLimit: task.retry?.limit ?? 3,
+      retryDelayMs: toMs(task.retry?.delay ?? '2 seconds'),
+      retryMaxDelayMs: toMs(task.retry?.maxDelay ?? '5 minutes'),
+      queue: task.queue ?? 'work',
+      maxResultBytes,
+    }),
+  }
+}
+
+function retentionMs({ task }: Pick<TaskTool, 'task'>): number {
+  return toMs(task?.retention ?? DEFAULT_RETENTION_MS)
+}

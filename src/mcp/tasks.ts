@@ -1,0 +1,53 @@
+/** `tasks/get`, `tasks/update` and `tasks/cancel` of revision 2026-07-28: straight to the object. */
+import type { Principal } from '../auth/principal'
+import { isObject, type JsonObject } from '../json'
+import { errorResponse, INVALID_PARAMS, refuse, resultText, type RpcRequest } from '../protocol/jsonrpc'
+import { checkEnvelope, declaresTasks, tasksRequired } from '../protocol/modern'
+import { callTask } from '../run/stub'
+import type { Services } from './services'
+
+export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel'
+
+export function isTaskMethod(method: unknown): method is TaskMethod {
+  return method === 'tasks/get' || method === 'tasks/update' || method === 'tasks/cancel'
+}
+
+/** Unknown, foreign, malformed and expired ids all get this: an id must not tell whether it exists. */
+export const UNKNOWN_TASK = refuse(INVALID_PARAMS, 'Task not found.').error
+
+export async function answerTaskMethod(
+  rpc: RpcRequest & { readonly method: string },
+  headers: Headers,
+  principal: Principal,
+  services: Services,
+): Promise<Response> {
+  const checked = checkEnvelope(rpc, headers, 'taskId')
+  if (!checked.ok) return errorResponse(rpc.id, checked.error, 400)
+  const { params, capabilities, id } = checked.value
+  if (!declaresTasks(capabilities)) return errorResponse(id, tasksRequired().error)
+
+  const taskId = params['taskId']
+  if (typeof taskId !== 'string') return invalid(rpc, '"taskId" must be a string.')
+  const responses = params['inputResponses']
+  if (rpc.method === 'tasks/update' && !isObject(responses)) {
+    return invalid(rpc, '"inputResponses" must be an object of responses by key.')
+  }
+  const { tenant } = principal
+  if (!(await services.ids.accept(tenant, taskId))) return errorResponse(id, UNKNOWN_TASK)
+
+  if (rpc.method === 'tasks/get') {
+    const snapshot = await callTask(services.stubs, taskId, (task) => task.read(tenant))
+    return snapshot === null ? errorResponse(id, UNKNOWN_TASK) : resultText(id, services.modern.detailed(snapshot))
+  }
+  const known = await callTask(services.stubs, taskId, (task) =>
+    rpc.method === 'tasks/cancel'
+      ? task.cancel(tenant)
+      : // It came out of JSON.parse and was just seen to be an object.
+        task.update(tenant, responses as JsonObject),
+  )
+  return known ? resultText(id, services.modern.acknowledgement()) : errorResponse(id, UNKNOWN_TASK)
+}
+
+function invalid({ id }: RpcRequest, problem: string): Response {
+  return errorResponse(id, refuse(INVALID_PARAMS, `Invalid params: ${problem}`).error)
+}

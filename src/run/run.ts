@@ -1,0 +1,207 @@
+/**
+ * One slice of one task: claim the dispatch, run the tool from the top against the journal, and
+ * leave the object in a state from which it goes on by itself: ended, waiting, or dispatched again.
+ */
+import { ProtocolError } from '@modelcontextprotocol/server'
+import { isObject, type JsonObject, utf8Bytes } from '../json'
+import { describe } from '../task/questions'
+import type { WorkMessage } from '../task/outbox'
+import type { Claim, Outcome, TaskError } from '../task/types'
+import { NonRetryableError, type TaskTool, type ToolOutput } from '../tool'
+import { LeaseLostError, StepError } from './errors'
+import { Lease } from './lease'
+import { Steps } from './step'
+import { callTask, type TaskStubs } from './stub'
+
+const INTERNAL_ERROR = -32603
+/** The platform ends a consumer after 15 minutes; a run that long lets its lease go and is taken over. */
+const MAX_RUN_MS = 13 * 60_000
+
+/** Steps that are still at work when the tool throws get this long to finish. */
+const LEFTOVER_MS = 5_000
+
+export interface RunDeps {
+  readonly tools: ReadonlyMap<string, TaskTool>
+  readonly env: Cloudflare.Env
+  readonly stubs: TaskStubs
+  /** How long steps may begin before the run makes room for others. */
+  readonly sliceMs: number
+  callbackUrl(claim: Claimed, event: string, expiresAt: number): Promise<string>
+}
+
+export type Claimed = Extract<Claim, { ok: true }>
+
+/** What became of a message, for logs and tests. */
+export type RunEnd =
+  | 'refused'
+  | 'completed'
+  | 'failed'
+  | 'retry'
+  | 'cancelled'
+  | 'suspended'
+  | 'yielded'
+  | 'lost'
+
+/**
+ * Runs a message. Never throws for what a tool does.
+ * @throws when the object cannot be reached at all; the message should be tried again then.
+ */
+export async function run(message: WorkMessage, deps: RunDeps): Promise<RunEnd> {
+  const startedAt = Date.now()
+  const token = crypto.randomUUID()
+  const claim = await callTask(deps.stubs, message.taskId, (task) => task.claim(message.n, token))
+  if (!claim.ok) return 'refused'
+  const lease = new Lease(deps.stubs, message.taskId, token, claim.cancelRequested)
+  const beating = lease.keep(startedAt + MAX_RUN_MS)
+  try {
+    return await slice(claim, lease, deps, startedAt)
+  } catch (error) {
+    if (error instanceof LeaseLostError || lease.lost) return 'lost'
+    throw error
+  } finally {
+    lease.end()
+    await beating
+  }
+}
+
+async function slice(claim: Claimed, lease: Lease, deps: RunDeps, startedAt: number): Promise<RunEnd> {
+  const tool = deps.tools.get(claim.tool)
+  if (!tool) {
+    // A rollback, or a gradual deployment: another version of the Worker may know it.
+    return fail(lease, internal(`This version of the server has no tool ${JSON.stringify(claim.tool)}.`), false)
+  }
+  const input = await tool.input.safeParseAsync(JSON.parse(claim.input))
+  if (!input.success) {
+    return fail(lease, internal(`The stored arguments no longer fit ${tool.name}: ${describe(input.error)}`), true)
+  }
+  const steps = new Steps({
+    lease,
+    journal: claim.journal,
+    lineage: claim.lineage,
+    capabilities: claim.capabilities,
+    sliceEndsAt: startedAt + deps.sliceMs,
+    callbackUrl: (event, expiresAt) => deps.callbackUrl(claim, event, expiresAt),
+  })
+  const running = tool
+    .run({
+      input: input.data,
+      step: steps,
+      env: deps.env,
+      signal: lease.signal,
+      principal: claim.principal,
+      // Stored as the client's checked answers; the tool's own schemas typed them.
+      gathered: claim.gathered as never,
+      task: {
+        id: claim.taskId,
+        createdAt: claim.createdAt,
+        expiresAt: claim.expiresAt,
+        attempt: claim.attempts,
+      },
+    })
+    .then(
+      (output) => ({ kind: 'returned', output }) as const,
+      (error: unknown) => ({ kind: 'threw', error }) as const,
+    )
+  const end = await Promise.race([
+    running,
+    steps.allParked.then(() => ({ kind: 'parked' }) as const),
+    lease.whenLost.then(() => ({ kind: 'lost' }) as const),
+  ])
+  if (lease.lost) return 'lost'
+  switch (end.kind) {
+    case 'lost':
+      return 'lost'
+    case 'parked':
+      return leave(lease, steps)
+    case 'returned':
+      return finish(tool, claim, lease, steps, end.output)
+    case 'threw':
+      await steps.quiet(LEFTOVER_MS)
+      return threw(lease, end.error)
+  }
+}
+
+/** Nothing but parked calls is left. */
+async function leave(lease: Lease, steps: Steps): Promise<RunEnd> {
+  const { parked } = steps
+  if (steps.yielding) {
+    await lease.write((task, token, note) => task.proceed(token, note))
+    return 'yielded'
+  }
+  const missed = await mismatch(steps)
+  if (missed) return fail(lease, missed, true)
+  await lease.write((task, token, note) => task.suspend(token, parked, note))
+  return 'suspended'
+}
+
+async function finish(
+  tool: TaskTool,
+  claim: Claimed,
+  lease: Lease,
+  steps: Steps,
+  output: ToolOutput,
+): Promise<RunEnd> {
+  const missed = await mismatch(steps)
+  if (missed) return fail(lease, missed, true)
+  const outcome = await outcomeOf(tool, output, claim.maxResultBytes)
+  await lease.write((task, token) => task.settle(token, outcome))
+  return outcome.status
+}
+
+async function threw(lease: Lease, error: unknown): Promise<RunEnd> {
+  if (error instanceof LeaseLostError) return 'lost'
+  if (error instanceof ProtocolError) {
+    const { code, message, data } = error
+    // Error data of the wire is JSON.
+    return fail(lease, { code, message, ...(data !== undefined && { data: data as TaskError['data'] }) } as TaskError, true)
+  }
+  if (lease.cancelled) {
+    await lease.write((task, token) => task.stop(token))
+    return 'cancelled'
+  }
+  const final = error instanceof NonRetryableError || error instanceof StepError
+  return fail(lease, internal(error instanceof Error ? error.message : String(error)), final)
+}
+
+async function fail(lease: Lease, error: TaskError, final: boolean): Promise<RunEnd> {
+  await lease.write((task, token) => task.throwError(token, error, final))
+  return final ? 'failed' : 'retry'
+}
+
+/** Records that the code never came to: the tool changed while the task was under way. */
+async function mismatch(steps: Steps): Promise<TaskError | undefined> {
+  const unreached = await steps.unreached()
+  if (unreached.length === 0) return undefined
+  return internal(
+    `The journal has steps that the tool did not come to (${unreached.slice(0, 5).map((name) => JSON.stringify(name)).join(', ')}): ` +
+      'the tool changed while this task was under way, or its steps depend on something that is not recorded.',
+  )
+}
+
+/** The final result as it is stored: a CallToolResult of the current revision. */
+async function outcomeOf(tool: TaskTool, output: ToolOutput, maxBytes: number): Promise<Outcome> {
+  const failed = (message: string): Outcome => ({ status: 'failed', error: internal(message) })
+  const result: Record<string, unknown> = typeof output === 'string' ? { content: [{ type: 'text', text: output }] } : output
+  if (!isObject(result) || !Array.isArray(result['content'])) {
+    return failed(`${tool.name} returned no result: return a text or { content: [...] }.`)
+  }
+  if (tool.output && result['isError'] !== true) {
+    const checked = await tool.output.safeParseAsync(result['structuredContent'])
+    if (!checked.success) {
+      return failed(`${tool.name} returned structuredContent that does not fit its output schema: ${describe(checked.error)}`)
+    }
+  }
+  const text = JSON.stringify({ ...result, resultType: 'complete' })
+  const bytes = utf8Bytes(text)
+  if (bytes > maxBytes) {
+    return failed(
+      `The result of ${tool.name} is ${bytes} bytes; this server keeps at most ${maxBytes}. ` +
+        'Return a summary and a link to the whole (a resource_link), or raise maxResultBytes.',
+    )
+  }
+  return { status: 'completed', result: JSON.parse(text) as JsonObject }
+}
+
+function internal(message: string): TaskError {
+  return { code: INTERNAL_ERROR, message }
+}

@@ -1,0 +1,27 @@
+/** One alarm, many deadlines: which one is next. Pure. */
+import type { Phase } from './machine'
+
+export interface Deadlines {
+  readonly phase: Phase
+  /** The task fails and is deleted. */
+  readonly expiresAt: number
+  /** The run's machine is taken for dead. */
+  readonly leaseUntil: number | null
+  /** The queue message is taken for lost. */
+  readonly resendAt: number | null
+  /** A sleep, a back-off, or a time-out of a question or event. */
+  readonly wakeAt: number | null
+}
+
+/** The earliest deadline that matters in this phase, in milliseconds since the epoch. */
+export function nextDeadline(task: Deadlines): number {
+  const inPhase =
+    task.phase === 'running'
+      ? task.leaseUntil
+      : task.phase === 'queued'
+        ? task.resendAt
+        : task.phase === 'waiting'
+          ? task.wakeAt
+          : null
+  return Math.min(task.expiresAt, inPhase ?? Infinity)
+}

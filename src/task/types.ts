@@ -1,0 +1,165 @@
+/**
+ * What crosses the boundary of a Task object: plain data, flat and named, so that it
+ * serialises over RPC and stays readable between versions of the code.
+ */
+import type { Principal } from '../auth/principal'
+import type { Json, JsonObject } from '../json'
+import type { Status } from './machine'
+
+/** The protocol a task was created in, for readers that do not name one. */
+export type Dialect = '2026-07-28' | '2025-11-25' | 'article'
+
+/** Everything a task needs for its whole life; the object never looks at tool definitions. */
+export interface CreateTask {
+  readonly taskId: string
+  readonly principal: Principal
+  readonly dialect: Dialect
+  /** As the client declared them: what it may be asked. */
+  readonly capabilities: JsonObject
+  readonly tool: string
+  /** JSON text of the validated arguments. */
+  readonly input: string
+  /** Answers gathered before the task existed, by key. */
+  readonly gathered: JsonObject
+  /** Origin of this server, for callback URLs. */
+  readonly baseUrl: string
+  /** Prefix of idempotency keys. The task id, or that of the task this one replays. */
+  readonly lineage: string
+  readonly policy: TaskPolicy
+}
+
+export interface TaskPolicy {
+  readonly ttlMs: number
+  readonly retentionMs: number
+  readonly pollMinMs: number
+  readonly pollMaxMs: number
+  readonly retryLimit: number
+  readonly retryDelayMs: number
+  readonly retryMaxDelayMs: number
+  readonly queue: 'work' | 'slow'
+  readonly maxResultBytes: number
+}
+
+/** A task as a client sees it: `DetailedTask` of SEP-2663, which is also our neutral form. */
+export interface TaskSnapshot {
+  readonly taskId: string
+  readonly status: Status
+  readonly statusMessage?: string
+  /** ISO 8601. */
+  readonly createdAt: string
+  readonly lastUpdatedAt: string
+  readonly ttlMs: number
+  readonly pollIntervalMs: number
+  readonly inputRequests?: { readonly [key: string]: InputRequest }
+  readonly result?: JsonObject
+  readonly error?: TaskError
+}
+
+/** A request to the client, as `inputRequests` carries it. */
+export interface InputRequest {
+  readonly method: string
+  readonly params?: JsonObject
+}
+
+/** The JSON-RPC error of a failed task. */
+export interface TaskError {
+  readonly code: number
+  readonly message: string
+  readonly data?: Json
+}
+
+/** A journal entry as a run sees it. */
+export type JournalEntry =
+  | { readonly kind: 'step'; readonly name: string; readonly state: 'done'; readonly value?: Json }
+  | { readonly kind: 'step'; readonly name: string; readonly state: 'failed'; readonly error: StepFailure }
+  | {
+      readonly kind: 'step'
+      readonly name: string
+      readonly state: 'retry'
+      readonly attempts: number
+      readonly at: number
+    }
+  | { readonly kind: 'sleep'; readonly name: string; readonly at: number }
+  | { readonly kind: 'question'; readonly name: string; readonly state: 'open' }
+  | { readonly kind: 'question'; readonly name: string; readonly state: 'answered'; readonly answer: Json }
+  | { readonly kind: 'event'; readonly name: string; readonly state: 'open'; readonly at: number }
+  | { readonly kind: 'event'; readonly name: string; readonly state: 'received'; readonly payload: Json }
+  | { readonly kind: 'event'; readonly name: string; readonly state: 'timeout' }
+
+export interface StepFailure {
+  readonly name: string
+  readonly message: string
+}
+
+/** What a run adds to the journal. */
+export type JournalRecord =
+  | Extract<JournalEntry, { kind: 'step' | 'sleep' }>
+  | { readonly kind: 'event'; readonly name: string; readonly at: number; readonly schema?: Json }
+
+export interface NewQuestion {
+  readonly name: string
+  readonly request: InputRequest
+  /** Milliseconds since the epoch, or null to wait as long as the task lives. */
+  readonly at: number | null
+}
+
+/** What a run gets when it claims a dispatch. */
+export type Claim =
+  | { readonly ok: false; readonly reason: 'unknown' | 'ended' | 'stale' | 'phase' }
+  | {
+      readonly ok: true
+      readonly taskId: string
+      readonly tool: string
+      readonly input: string
+      readonly gathered: JsonObject
+      readonly principal: Principal
+      readonly capabilities: JsonObject
+      readonly baseUrl: string
+      readonly lineage: string
+      readonly createdAt: number
+      readonly expiresAt: number
+      readonly attempts: number
+      readonly cancelRequested: boolean
+      readonly maxResultBytes: number
+      readonly journal: readonly JournalEntry[]
+    }
+
+/** The answer to every write of a run. `lost`: another run holds the task, or it is over; stop. */
+export type RunReply = { readonly lost: true } | { readonly lost: false; readonly cancelRequested: boolean }
+
+export type Outcome =
+  | { readonly status: 'completed'; readonly result: JsonObject }
+  | { readonly status: 'failed'; readonly error: TaskError }
+
+/** Status text of a run. */
+export interface ProgressNote {
+  readonly message: string
+}
+
+/** What became of an event from outside. */
+export type Delivery =
+  | { readonly ok: true; readonly duplicate: boolean }
+  | { readonly ok: false; readonly reason: 'unknown' | 'ended' | 'late' }
+  | { readonly ok: false; readonly reason: 'invalid'; readonly problem: string }
+
+/** The methods of a Task object, as callers see them through a stub. */
+export interface TaskApi {
+  create(command: CreateTask): Promise<string>
+  read(tenant: string): Promise<string | null>
+  update(tenant: string, inputResponses: JsonObject): Promise<boolean>
+  cancel(tenant: string): Promise<boolean>
+  deliver(event: string, payload: Json): Promise<Delivery>
+  note(note: ProgressNote): Promise<boolean>
+
+  claim(n: number, token: string): Promise<Claim>
+  beat(token: string, note?: ProgressNote): Promise<RunReply>
+  record(token: string, record: JournalRecord, note?: ProgressNote): Promise<RunReply>
+  ask(token: string, questions: readonly NewQuestion[]): Promise<RunReply>
+  askAgain(token: string, question: string, problem: string): Promise<RunReply>
+  suspend(token: string, parked: readonly string[], note?: ProgressNote): Promise<RunReply>
+  proceed(token: string, note?: ProgressNote): Promise<RunReply>
+  throwError(token: string, error: TaskError, final: boolean): Promise<RunReply>
+  settle(token: string, outcome: Outcome): Promise<RunReply>
+  stop(token: string): Promise<RunReply>
+  deadLetter(n: number, reason: string): Promise<boolean>
+}
