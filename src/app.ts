@@ -3,7 +3,7 @@ import type { McpHttpHandler } from '@modelcontextprotocol/server'
 import { Hono } from 'hono'
 import { checkContentType, checkOrigin, readBody, type Refusal } from './auth/door'
 import { answerMessage } from './mcp/endpoint'
-import type { LonghaulEnv, Services } from './mcp/services'
+import type { Services } from './mcp/services'
 import { errorResponse, INTERNAL_ERROR, INVALID_REQUEST } from './protocol/jsonrpc'
 import { answerCallback } from './push/callback'
 
@@ -13,10 +13,10 @@ export interface Serving {
   readonly core: McpHttpHandler
 }
 
-type AppEnv = { Bindings: Cloudflare.Env & LonghaulEnv; Variables: { serving: Serving } }
+type AppEnv = { Bindings: Cloudflare.Env; Variables: { serving: Serving } }
 
 /** @param serve may throw a ConfigurationError, which is answered as such. */
-export function createApp(serve: (env: Cloudflare.Env & LonghaulEnv) => Serving): Hono<AppEnv> {
+export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv> {
   const app = new Hono<AppEnv>()
 
   app.use(async (c, next) => {
@@ -46,7 +46,12 @@ export function createApp(serve: (env: Cloudflare.Env & LonghaulEnv) => Serving)
     const caller = await services.authenticate(request)
     if (!caller.ok) {
       const headers: Record<string, string> = caller.status === 401 ? { 'www-authenticate': 'Bearer' } : {}
-      return errorResponse(undefined, { code: INVALID_REQUEST, message: caller.message }, caller.status, headers)
+      return errorResponse(
+        undefined,
+        { code: INVALID_REQUEST, message: caller.message },
+        caller.status,
+        headers,
+      )
     }
     const body = await readBody(request, services.limits.maxRequestBytes)
     if (typeof body !== 'string') return refused(body)
@@ -70,7 +75,9 @@ export function createApp(serve: (env: Cloudflare.Env & LonghaulEnv) => Serving)
   app.notFound(() => Response.json({ error: 'Not found. The MCP endpoint is POST /mcp.' }, { status: 404 }))
 
   app.onError((error, c) => {
-    console.error(JSON.stringify({ event: 'request_failed', path: c.req.path, error: error.stack ?? String(error) }))
+    console.error(
+      JSON.stringify({ event: 'request_failed', path: c.req.path, error: error.stack ?? String(error) }),
+    )
     return errorResponse(undefined, { code: INTERNAL_ERROR, message: 'Internal error.' }, 500)
   })
 

@@ -1,7 +1,7 @@
 /** Puts the parts together: tools and options in, a Worker out. */
 import { createApp, type Serving } from './app'
 import { type Configure, createCore } from './mcp/core'
-import { createServices, type Limits, type LonghaulEnv } from './mcp/services'
+import { createServices, type Limits } from './mcp/services'
 import { callbackUrl } from './push/callback'
 import { consume } from './run/consumer'
 import type { RunDeps } from './run/run'
@@ -41,7 +41,7 @@ export function createLonghaul(options: LonghaulOptions): Longhaul {
   const { name, version, title } = options
   const server = { name, version, ...(title !== undefined && { title }) }
   const perEnv = new WeakMap<object, Serving>()
-  const serve = (env: Cloudflare.Env & LonghaulEnv): Serving => {
+  const serve = (env: Cloudflare.Env): Serving => {
     const known = perEnv.get(env)
     if (known) return known
     const services = createServices(env, server, options.tools, options.limits ?? {})
@@ -52,9 +52,9 @@ export function createLonghaul(options: LonghaulOptions): Longhaul {
   const app = createApp(serve)
 
   return {
-    fetch: async (request, env, ctx) => app.fetch(request, env as Cloudflare.Env & LonghaulEnv, ctx),
+    fetch: async (request, env, ctx) => app.fetch(request, env, ctx),
     queue: async (batch, env) => {
-      const { services } = serve(env as Cloudflare.Env & LonghaulEnv)
+      const { services } = serve(env)
       const depsFor = (queue: 'work' | 'slow'): RunDeps => ({
         tools: services.taskTools,
         env,

@@ -241,7 +241,9 @@ export function defineTool<
 >(definition: TaskToolDefinition<Input, Output, G>): TaskTool
 export function defineTool(definition: TaskToolDefinition | PlainToolDefinition): Tool {
   if (!/^[A-Za-z0-9_.-]{1,128}$/.test(definition.name)) {
-    throw new TypeError(`${JSON.stringify(definition.name)} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ - .`)
+    throw new TypeError(
+      `${JSON.stringify(definition.name)} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ - .`,
+    )
   }
   return isPlain(definition) ? { ...definition, kind: 'plain' } : { ...definition, kind: 'task' }
 }

@@ -53,7 +53,9 @@ function parseApiKeys(json: string): ReadonlyMap<string, string> {
   const entries = isObject(keys) ? Object.entries(keys) : []
   const valid = entries.every(([tenant, key]) => tenant !== '' && typeof key === 'string' && key.length >= 16)
   if (entries.length === 0 || !valid) {
-    throw new ConfigurationError('API_KEYS must be an object of tenant to key, each key at least 16 characters.')
+    throw new ConfigurationError(
+      'API_KEYS must be an object of tenant to key, each key at least 16 characters.',
+    )
   }
   return new Map(entries.map(([tenant, key]) => [tenant, String(key)]))
 }
@@ -76,7 +78,9 @@ function byApiKey(keys: ReadonlyMap<string, string>): Authenticator {
         principal = { tenant: candidate.tenant, subject: candidate.tenant, scopes: [] }
       }
     }
-    return principal ? { ok: true, principal } : { ok: false, status: 401, message: 'The API key is not known here.' }
+    return principal
+      ? { ok: true, principal }
+      : { ok: false, status: 401, message: 'The API key is not known here.' }
   }
 }
 

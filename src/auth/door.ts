@@ -23,14 +23,18 @@ export function checkOrigin(request: Request, options: DoorOptions): Refusal | u
   const hosts = options.localOnly ? LOCAL_NAMES : list(options.allowedHosts)
   if (hosts.length > 0) {
     const checked = validateHostHeader(host, hosts)
-    if (!checked.ok) return { status: 403, message: `${checked.message}. This server does not answer to that name.` }
+    if (!checked.ok)
+      return { status: 403, message: `${checked.message}. This server does not answer to that name.` }
   }
   const origin = request.headers.get('origin')
   if (origin === null || sameHost(origin, host)) return undefined
   const allowed = list(options.allowedOrigins)
   if (allowed.includes(origin)) return undefined
   if (options.localOnly && validateOriginHeader(origin, LOCAL_NAMES).ok) return undefined
-  return { status: 403, message: `Web pages from ${origin} may not call this server. Add it to ALLOWED_ORIGINS.` }
+  return {
+    status: 403,
+    message: `Web pages from ${origin} may not call this server. Add it to ALLOWED_ORIGINS.`,
+  }
 }
 
 export function checkContentType(request: Request): Refusal | undefined {

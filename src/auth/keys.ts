@@ -70,7 +70,9 @@ export const SIGNATURE_CHARS = 1 + Math.ceil((MAC_BYTES * 4) / 3)
 const encoder = new TextEncoder()
 
 function importKey(secret: string): Promise<CryptoKey> {
-  return crypto.subtle.importKey('raw', encoder.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign'])
+  return crypto.subtle.importKey('raw', encoder.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, [
+    'sign',
+  ])
 }
 
 function encode(bytes: Uint8Array): string {

@@ -29,7 +29,8 @@ export async function unseal(
   if (token.charAt(body.length) !== '.') return undefined
   if (!(await keys.verify(purpose, [...audience, body], signature))) return undefined
   const payload: unknown = JSON.parse(fromBase64Url(body))
-  if (!isObject(payload) || typeof payload['exp'] !== 'number' || payload['exp'] < Date.now()) return undefined
+  if (!isObject(payload) || typeof payload['exp'] !== 'number' || payload['exp'] < Date.now())
+    return undefined
   // It is JSON that we signed.
   return payload as Record<string, Json>
 }

@@ -43,7 +43,11 @@ export interface CallContext {
   readonly headers: Headers
 }
 
-export async function answerToolCall(rpc: RpcRequest, tool: TaskTool, context: CallContext): Promise<Response> {
+export async function answerToolCall(
+  rpc: RpcRequest,
+  tool: TaskTool,
+  context: CallContext,
+): Promise<Response> {
   const checked = checkEnvelope(rpc, context.headers, 'name')
   if (!checked.ok) return errorResponse(rpc.id, checked.error, 400)
   const request = checked.value
@@ -97,7 +101,7 @@ function mayCall(tool: TaskTool, capabilities: ClientCapabilities): Checked<unde
   const asks: readonly Ask[] = tool.gather ? ['elicitation', ...(tool.asks ?? [])] : (tool.asks ?? [])
   const missing = asks.filter((ask) => !allows(capabilities, ask))
   if (missing.length === 0) return ok(undefined)
-  const required = missing.reduce<JsonObject>((all, ask) => ({ ...all, ...capabilityFor(ask) }), {})
+  const required = Object.assign({}, ...missing.map(capabilityFor)) as JsonObject
   return missingCapability(required, `${tool.name} may ask for ${missing.join(', ')}`)
 }
 
@@ -119,7 +123,8 @@ async function gather(
   const gathered: Record<string, Json> = {}
   const state = params['requestState']
   if (state !== undefined) {
-    const opened = typeof state === 'string' ? await unseal(services.keys, 'request-state', audience, state) : undefined
+    const opened =
+      typeof state === 'string' ? await unseal(services.keys, 'request-state', audience, state) : undefined
     if (!opened || !isObject(opened['gathered'])) {
       return refuse(INVALID_PARAMS, 'Invalid params: "requestState" is damaged, expired, or of another call.')
     }
@@ -134,10 +139,19 @@ async function gather(
     const response = Object.hasOwn(responses, key) ? (responses[key] as Json) : undefined
     const verdict = response === undefined ? undefined : judge(request, response)
     if (verdict?.fits) gathered[key] = verdict.answer
-    else inputRequests[key] = verdict ? elicitation(`${message}\n\nThe last answer did not fit: ${verdict.problem}`, schema) : request
+    else
+      inputRequests[key] = verdict
+        ? elicitation(`${message}\n\nThe last answer did not fit: ${verdict.problem}`, schema)
+        : request
   }
   if (Object.keys(inputRequests).length === 0) return ok({ gathered })
-  const requestState = await seal(services.keys, 'request-state', audience, { gathered }, Date.now() + GATHER_TTL_MS)
+  const requestState = await seal(
+    services.keys,
+    'request-state',
+    audience,
+    { gathered },
+    Date.now() + GATHER_TTL_MS,
+  )
   return ok({ ask: { resultType: 'input_required', inputRequests, requestState } })
 }
 
@@ -158,8 +172,8 @@ async function block({ id }: ModernRequest, taskId: string, context: CallContext
       return resultText(id, services.modern.result(toolError('The work was cancelled.')))
     }
     if (Date.now() >= until) {
-      const text = `The work is not done after ${services.limits.blockForMs} ms and goes on. Use a client with MCP Tasks to follow it.`
-      return resultText(id, services.modern.result(toolError(text)))
+      const sentence = `The work is not done after ${services.limits.blockForMs} ms and goes on. Use a client with MCP Tasks to follow it.`
+      return resultText(id, services.modern.result(toolError(sentence)))
     }
   }
 }

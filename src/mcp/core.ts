@@ -16,7 +16,11 @@ export type Configure = (
   context: { readonly principal: Principal; readonly env: Cloudflare.Env },
 ) => void
 
-export function createCore(server: ServerInfo, services: Services, configure: Configure | undefined): McpHttpHandler {
+export function createCore(
+  server: ServerInfo,
+  services: Services,
+  configure: Configure | undefined,
+): McpHttpHandler {
   return createMcpHandler(({ authInfo }) => {
     const mcp = new McpServer(server, {
       capabilities: { tools: {}, extensions: { [TASKS_EXTENSION]: {} } },
@@ -48,7 +52,10 @@ function plainHandler(tool: PlainTool, principal: Principal, { env }: Services) 
 
 /** Calls of task tools are answered before they reach the SDK. */
 function refuseTaskTool(name: string): never {
-  throw new ProtocolError(METHOD_NOT_FOUND, `${name} runs as a task, which this protocol revision does not have.`)
+  throw new ProtocolError(
+    METHOD_NOT_FOUND,
+    `${name} runs as a task, which this protocol revision does not have.`,
+  )
 }
 
 /** The SDK carries identity as its own AuthInfo; the token itself is not passed on. */

@@ -30,6 +30,13 @@ export interface LonghaulEnv extends AuthEnv, TaskEnv {
   readonly TASK_SLOW_SLICE_MS?: string | number
 }
 
+declare global {
+  // How `wrangler types` and `@cloudflare/workers-types` name the bindings of a Worker.
+  namespace Cloudflare {
+    interface Env extends LonghaulEnv {}
+  }
+}
+
 export interface Limits {
   /** Cap on every tool's time-to-live. Default 30 days. */
   readonly maxTtl?: Duration
@@ -42,7 +49,7 @@ export interface Limits {
 }
 
 export interface Services {
-  readonly env: Cloudflare.Env & LonghaulEnv
+  readonly env: Cloudflare.Env
   readonly tools: ReadonlyMap<string, Tool>
   readonly taskTools: ReadonlyMap<string, TaskTool>
   readonly paramHeaders: ReadonlyMap<string, readonly ParamHeader[]>
@@ -66,7 +73,7 @@ const LOCAL_SIGNING_KEYS = '0:longhaul-local-development-key'
 
 /** @throws ConfigurationError */
 export function createServices(
-  env: Cloudflare.Env & LonghaulEnv,
+  env: Cloudflare.Env,
   server: ServerInfo,
   tools: readonly Tool[],
   limits: Limits,
@@ -82,21 +89,25 @@ export function createServices(
   const maxResultBytes = limits.maxResultBytes ?? 8 * MIB
   const keys = new SigningKeys(signingKeys)
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const taskTools = new Map(tools.flatMap((tool) => (tool.kind === 'task' ? [[tool.name, tool] as const] : [])))
+  const taskTools = new Map(
+    tools.flatMap((tool) => (tool.kind === 'task' ? [[tool.name, tool] as const] : [])),
+  )
   const retentions = [...taskTools.values()].map((tool) => retentionMs(tool))
   return {
     env,
     tools: byName,
     taskTools,
     paramHeaders: new Map(
-      [...taskTools].map(([name, tool]) => [name, paramHeadersOf(z.toJSONSchema(tool.input, { io: 'input' }))]),
+      [...taskTools].map(([name, tool]) => [
+        name,
+        paramHeadersOf(z.toJSONSchema(tool.input, { io: 'input' })),
+      ]),
     ),
     authenticate: authenticatorFor(env),
     localMode,
     keys,
     ids: new TaskIds(keys, maxTtlMs + Math.max(DEFAULT_RETENTION_MS, ...retentions)),
-    // RPC types of large interfaces exceed the compiler's depth (workerd#3063); the object implements TaskApi.
-    stubs: (taskId) => env.TASKS.getByName(taskId) as unknown as TaskApi,
+    stubs: (taskId) => env.TASKS.getByName(taskId),
     modern: new ModernCodec(server),
     limits: {
       maxRequestBytes: limits.maxRequestBytes ?? 4 * MIB,

@@ -37,7 +37,9 @@ export async function answerTaskMethod(
 
   if (rpc.method === 'tasks/get') {
     const snapshot = await callTask(services.stubs, taskId, (task) => task.read(tenant))
-    return snapshot === null ? errorResponse(id, UNKNOWN_TASK) : resultText(id, services.modern.detailed(snapshot))
+    return snapshot === null
+      ? errorResponse(id, UNKNOWN_TASK)
+      : resultText(id, services.modern.detailed(snapshot))
   }
   const known = await callTask(services.stubs, taskId, (task) =>
     rpc.method === 'tasks/cancel'

@@ -32,7 +32,9 @@ export interface RpcRequest {
 }
 
 /** Either a value, or the error to answer with. */
-export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: RpcError }
+export type Checked<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: RpcError }
 
 export const ok = <T>(value: T): Checked<T> => ({ ok: true, value })
 
@@ -58,7 +60,10 @@ export function parseMessage(text: string): Checked<Record<string, unknown>> {
     return refuse(PARSE_ERROR, 'Parse error: the body is not valid JSON.')
   }
   if (Array.isArray(body)) {
-    return refuse(INVALID_REQUEST, 'Invalid request: batches are not supported; send one message per request.')
+    return refuse(
+      INVALID_REQUEST,
+      'Invalid request: batches are not supported; send one message per request.',
+    )
   }
   if (!isObject(body)) {
     return refuse(INVALID_REQUEST, 'Invalid request: the body must be a JSON-RPC object.')
@@ -106,8 +111,10 @@ function isRequestId(id: unknown): id is RequestId {
 /** Checks the shape of a request. The caller has seen that it has a method and an id. */
 export function asRequest(body: Record<string, unknown>): Checked<RpcRequest> {
   if (body['jsonrpc'] !== '2.0') return refuse(INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0".')
-  if (!isRequestId(body['id'])) return refuse(INVALID_REQUEST, 'Invalid request: "id" must be a string or a number.')
-  if (typeof body['method'] !== 'string') return refuse(INVALID_REQUEST, 'Invalid request: "method" must be a string.')
+  if (!isRequestId(body['id']))
+    return refuse(INVALID_REQUEST, 'Invalid request: "id" must be a string or a number.')
+  if (typeof body['method'] !== 'string')
+    return refuse(INVALID_REQUEST, 'Invalid request: "method" must be a string.')
   const params = body['params']
   if (params !== undefined && !isObject(params)) {
     return refuse(INVALID_PARAMS, 'Invalid params: "params" must be an object.')

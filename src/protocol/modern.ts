@@ -103,9 +103,13 @@ function missingHeader(header: string, expected: string) {
 }
 
 function mismatch(header: string, value: string, expected: string) {
-  return refuse(HEADER_MISMATCH, `Header mismatch: ${header} is "${value}" but the body says "${expected}".`, {
-    mismatch: { header: value, body: expected },
-  })
+  return refuse(
+    HEADER_MISMATCH,
+    `Header mismatch: ${header} is "${value}" but the body says "${expected}".`,
+    {
+      mismatch: { header: value, body: expected },
+    },
+  )
 }
 
 const SENTINEL = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/

@@ -17,7 +17,10 @@ export function paramHeadersOf(schema: unknown, path: readonly string[] = []): P
   const name = schema['x-mcp-header']
   const own = typeof name === 'string' && path.length > 0 ? [{ header: `Mcp-Param-${name}`, path }] : []
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
-  return [...own, ...Object.entries(properties).flatMap(([key, child]) => paramHeadersOf(child, [...path, key]))]
+  return [
+    ...own,
+    ...Object.entries(properties).flatMap(([key, child]) => paramHeadersOf(child, [...path, key])),
+  ]
 }
 
 /** Each declared argument that is present must be mirrored, and equal. */
@@ -29,15 +32,21 @@ export function checkParamHeaders(
   for (const { header, path } of declared) {
     const value = path.reduce<unknown>((node, key) => (isObject(node) ? node[key] : undefined), args)
     const expected =
-      typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+      typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+        ? String(value)
+        : undefined
     if (expected === undefined) continue
     const raw = headers.get(header)
     const decoded = raw === null ? undefined : decodeHeaderValue(raw.trim())
     if (decoded === undefined || !same(decoded, expected, value)) {
       const problem = raw === null ? 'is missing' : decoded === undefined ? 'is not valid Base64' : 'differs'
-      return refuse(HEADER_MISMATCH, `Header mismatch: ${header} ${problem}; the body has ${path.join('.')}=${expected}.`, {
-        mismatch: { header, body: expected },
-      })
+      return refuse(
+        HEADER_MISMATCH,
+        `Header mismatch: ${header} ${problem}; the body has ${path.join('.')}=${expected}.`,
+        {
+          mismatch: { header, body: expected },
+        },
+      )
     }
   }
   return ok(undefined)

@@ -27,7 +27,8 @@ export async function answerCallback(
   services: Services,
 ): Promise<Response> {
   const opened = await unseal(services.keys, 'callback', [taskId], token)
-  if (typeof opened?.['event'] !== 'string') return sentence(404, 'This callback address is not valid, or no longer.')
+  if (typeof opened?.['event'] !== 'string')
+    return sentence(404, 'This callback address is not valid, or no longer.')
   const parsed = parseMessage(body === '' ? '{}' : body)
   if (!parsed.ok) return sentence(400, parsed.error.message)
   const event = opened['event']

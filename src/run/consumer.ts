@@ -58,6 +58,9 @@ function workOf(body: unknown): WorkMessage | undefined {
 /** A dead letter settles its task, unless the task has gone on without it. */
 async function bury(message: WorkMessage, stubs: TaskStubs): Promise<void> {
   await callTask(stubs, message.taskId, (task) =>
-    task.deadLetter(message.n, 'The work could not be started: its message was given up after several attempts.'),
+    task.deadLetter(
+      message.n,
+      'The work could not be started: its message was given up after several attempts.',
+    ),
   )
 }

@@ -68,11 +68,19 @@ async function slice(claim: Claimed, lease: Lease, deps: RunDeps, startedAt: num
   const tool = deps.tools.get(claim.tool)
   if (!tool) {
     // A rollback, or a gradual deployment: another version of the Worker may know it.
-    return fail(lease, internal(`This version of the server has no tool ${JSON.stringify(claim.tool)}.`), false)
+    return fail(
+      lease,
+      internal(`This version of the server has no tool ${JSON.stringify(claim.tool)}.`),
+      false,
+    )
   }
   const input = await tool.input.safeParseAsync(JSON.parse(claim.input))
   if (!input.success) {
-    return fail(lease, internal(`The stored arguments no longer fit ${tool.name}: ${describe(input.error)}`), true)
+    return fail(
+      lease,
+      internal(`The stored arguments no longer fit ${tool.name}: ${describe(input.error)}`),
+      true,
+    )
   }
   const steps = new Steps({
     lease,
@@ -153,7 +161,11 @@ async function threw(lease: Lease, error: unknown): Promise<RunEnd> {
   if (error instanceof ProtocolError) {
     const { code, message, data } = error
     // Error data of the wire is JSON.
-    return fail(lease, { code, message, ...(data !== undefined && { data: data as TaskError['data'] }) } as TaskError, true)
+    return fail(
+      lease,
+      { code, message, ...(data !== undefined && { data: data as TaskError['data'] }) } as TaskError,
+      true,
+    )
   }
   if (lease.cancelled) {
     await lease.write((task, token) => task.stop(token))
@@ -173,7 +185,10 @@ async function mismatch(steps: Steps): Promise<TaskError | undefined> {
   const unreached = await steps.unreached()
   if (unreached.length === 0) return undefined
   return internal(
-    `The journal has steps that the tool did not come to (${unreached.slice(0, 5).map((name) => JSON.stringify(name)).join(', ')}): ` +
+    `The journal has steps that the tool did not come to (${unreached
+      .slice(0, 5)
+      .map((name) => JSON.stringify(name))
+      .join(', ')}): ` +
       'the tool changed while this task was under way, or its steps depend on something that is not recorded.',
   )
 }
@@ -181,14 +196,17 @@ async function mismatch(steps: Steps): Promise<TaskError | undefined> {
 /** The final result as it is stored: a CallToolResult of the current revision. */
 async function outcomeOf(tool: TaskTool, output: ToolOutput, maxBytes: number): Promise<Outcome> {
   const failed = (message: string): Outcome => ({ status: 'failed', error: internal(message) })
-  const result: Record<string, unknown> = typeof output === 'string' ? { content: [{ type: 'text', text: output }] } : output
+  const result: Record<string, unknown> =
+    typeof output === 'string' ? { content: [{ type: 'text', text: output }] } : output
   if (!isObject(result) || !Array.isArray(result['content'])) {
     return failed(`${tool.name} returned no result: return a text or { content: [...] }.`)
   }
   if (tool.output && result['isError'] !== true) {
     const checked = await tool.output.safeParseAsync(result['structuredContent'])
     if (!checked.success) {
-      return failed(`${tool.name} returned structuredContent that does not fit its output schema: ${describe(checked.error)}`)
+      return failed(
+        `${tool.name} returned structuredContent that does not fit its output schema: ${describe(checked.error)}`,
+      )
     }
   }
   const text = JSON.stringify({ ...result, resultType: 'complete' })

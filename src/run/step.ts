@@ -84,7 +84,9 @@ export class Steps implements Step {
   async unreached(): Promise<string[]> {
     await nextTurn()
     return this.#host.journal
-      .filter((entry) => !this.#used.has(entry.name) && !(entry.kind === 'event' && entry.state === 'received'))
+      .filter(
+        (entry) => !this.#used.has(entry.name) && !(entry.kind === 'event' && entry.state === 'received'),
+      )
       .map((entry) => entry.name)
   }
 
@@ -135,7 +137,9 @@ export class Steps implements Step {
     const parsed = await schema.safeParseAsync(answer['content'])
     if (parsed.success) return { action: 'accept', content: parsed.data }
     // The wire schema cannot say everything that zod can (refinements).
-    await this.#hold(() => this.#host.lease.write((task, token) => task.askAgain(token, name, describe(parsed.error))))
+    await this.#hold(() =>
+      this.#host.lease.write((task, token) => task.askAgain(token, name, describe(parsed.error))),
+    )
     return this.#park(name)
   }
 
@@ -151,7 +155,7 @@ export class Steps implements Step {
       timeout,
     )
     if (isObject(answer) && isObject(answer['error']) && method !== 'elicitation/create') {
-      throw stepError(name, String(answer['error']['message']))
+      throw stepError(name, JSON.stringify(answer['error']['message']))
     }
     return answer
   }
@@ -165,7 +169,9 @@ export class Steps implements Step {
       entry?.state === 'open' ? entry.at : Date.now() + toMs(wait.timeout ?? DEFAULT_EVENT_TIMEOUT_MS)
     if (!entry) {
       const schema = wait.schema && (z.toJSONSchema(wait.schema, { io: 'input' }) as Json)
-      await this.#hold(() => this.#record({ kind: 'event', name, at, ...(schema !== undefined && { schema }) }))
+      await this.#hold(() =>
+        this.#record({ kind: 'event', name, at, ...(schema !== undefined && { schema }) }),
+      )
     }
     const starting = `${name}: start`
     const start = wait.start?.bind(wait)
@@ -235,7 +241,7 @@ export class Steps implements Step {
   ): Promise<T> {
     const limit = new AbortController()
     const signal = AbortSignal.any([this.#host.lease.signal, limit.signal])
-    let timer: number | null = null
+    let timer: ReturnType<typeof setTimeout> | undefined
     const timeUp = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         const error = new Error(`Step ${JSON.stringify(name)} took longer than ${timeoutMs} ms.`)
@@ -247,7 +253,7 @@ export class Steps implements Step {
       const context = { attempt, idempotencyKey: `${this.#host.lineage}/${name}`, signal }
       return await Promise.race([Promise.resolve(fn(context)), timeUp])
     } finally {
-      clearTimeout(timer)
+      if (timer !== undefined) clearTimeout(timer)
     }
   }
 
@@ -279,12 +285,19 @@ export class Steps implements Step {
   // ---------------------------------------------------------------- parking
 
   /** Every step passes here: names are used once, records fit the code, and a boundary is a place to stop. */
-  #enter<K extends JournalEntry['kind']>(kind: K, name: string): Extract<JournalEntry, { kind: K }> | undefined {
+  #enter<K extends JournalEntry['kind']>(
+    kind: K,
+    name: string,
+  ): Extract<JournalEntry, { kind: K }> | undefined {
     if (name === '' || name.length > 256 || name.includes('~')) {
-      throw new NonRetryableError(`${JSON.stringify(name)} is not a step name: use 1 to 256 characters without "~".`)
+      throw new NonRetryableError(
+        `${JSON.stringify(name)} is not a step name: use 1 to 256 characters without "~".`,
+      )
     }
     if (this.#used.has(name)) {
-      throw new NonRetryableError(`The step name ${JSON.stringify(name)} is used twice; names must be unique.`)
+      throw new NonRetryableError(
+        `The step name ${JSON.stringify(name)} is used twice; names must be unique.`,
+      )
     }
     this.#used.add(name)
     const entry = this.#journal.get(name)

@@ -18,7 +18,11 @@ const RESET =
  * @throws what the object threw, or the platform's error after the last attempt. An overloaded
  * object is not asked again.
  */
-export async function callTask<T>(stubs: TaskStubs, taskId: string, call: (task: TaskApi) => Promise<T>): Promise<T> {
+export async function callTask<T>(
+  stubs: TaskStubs,
+  taskId: string,
+  call: (task: TaskApi) => Promise<T>,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await call(stubs(taskId))

@@ -15,7 +15,7 @@ export const CLOSE_TOO_BIG = 1009
 export class Listeners {
   readonly #ctx: DurableObjectState
   #pending: string | undefined
-  #timer: number | null = null
+  #timer: ReturnType<typeof setTimeout> | undefined
   #lastPush = 0
 
   constructor(ctx: DurableObjectState) {
@@ -33,7 +33,7 @@ export class Listeners {
   changed(snapshot: string): void {
     if (this.#ctx.getWebSockets().length === 0) return
     this.#pending = snapshot
-    if (this.#timer !== null) return
+    if (this.#timer !== undefined) return
     const wait = this.#lastPush + COALESCE_MS - Date.now()
     if (wait <= 0) this.#flush()
     else this.#timer = setTimeout(() => this.#flush(), wait)
@@ -47,8 +47,8 @@ export class Listeners {
   }
 
   #flush(): void {
-    clearTimeout(this.#timer)
-    this.#timer = null
+    if (this.#timer !== undefined) clearTimeout(this.#timer)
+    this.#timer = undefined
     const snapshot = this.#pending
     this.#pending = undefined
     if (snapshot === undefined) return

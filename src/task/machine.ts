@@ -117,7 +117,11 @@ export function move(state: MachineState, event: MachineEvent): Move {
     case 'answer': {
       if (event.count > state.openQuestions) return refused('phase')
       const openQuestions = state.openQuestions - event.count
-      const answered = { ...state, openQuestions, status: openQuestions > 0 ? state.status : 'working' } as const
+      const answered = {
+        ...state,
+        openQuestions,
+        status: openQuestions > 0 ? state.status : 'working',
+      } as const
       // A run that is still going picks the answers up when it suspends.
       return openQuestions === 0 && state.phase === 'waiting' ? dispatch(answered) : to(answered)
     }

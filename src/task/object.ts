@@ -141,7 +141,8 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
         changed.push({ ...entry, data: questionData(supersede(question, verdict.problem)) })
       }
     }
-    if (changed.length > 0) this.#apply(row, { type: 'answer', count: settled }, { entries: changed, visible: true })
+    if (changed.length > 0)
+      this.#apply(row, { type: 'answer', count: settled }, { entries: changed, visible: true })
     return true
   }
 
@@ -187,7 +188,8 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
   override async fetch(request: Request): Promise<Response> {
     const row = this.#owned(request.headers.get('x-longhaul-tenant') ?? '')
     if (!row) return new Response(null, { status: 404 })
-    if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return new Response(null, { status: 426 })
+    if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket')
+      return new Response(null, { status: 426 })
     const { 0: client, 1: server } = new WebSocketPair()
     this.#listeners.accept(server, this.#read(row))
     if (isTerminal(row.status)) closeQuietly(server, 1000, 'The task has ended.')
@@ -274,7 +276,8 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
       }))
     const problem = added.map((entry) => this.#tooLarge(entry.data)).find(Boolean)
     if (problem) return this.#fail(row, token, problem)
-    if (added.length > 0) this.#apply(row, { type: 'ask', token, count: added.length }, { added, visible: true })
+    if (added.length > 0)
+      this.#apply(row, { type: 'ask', token, count: added.length }, { added, visible: true })
     return this.#alive(row)
   }
 
@@ -303,7 +306,11 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
     const now = Date.now()
     const waits = parked.flatMap((name) => this.#entries().get(name) ?? [])
     const ready = waits.some((entry) => isReady(entry, now, noted.openQuestions))
-    this.#apply(noted, { type: 'suspend', token, ready }, { patch: { wakeAt: earliest(waits), leaseUntil: null } })
+    this.#apply(
+      noted,
+      { type: 'suspend', token, ready },
+      { patch: { wakeAt: earliest(waits), leaseUntil: null } },
+    )
     return { lost: false, cancelRequested: noted.cancelRequested }
   }
 
@@ -356,7 +363,8 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
   async deadLetter(n: number, reason: string): Promise<boolean> {
     const row = this.#live()
     if (!row) return false
-    return this.#apply(row, { type: 'deadLetter', n }, { failure: { code: INTERNAL_ERROR, message: reason } }).ok
+    return this.#apply(row, { type: 'deadLetter', n }, { failure: { code: INTERNAL_ERROR, message: reason } })
+      .ok
   }
 
   // ---------------------------------------------------------------- deadlines
@@ -505,14 +513,22 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
       change.resultText !== undefined && row.status === 'completed'
         ? this.#store.writeResult(change.resultText)
         : row.status === 'failed'
-          ? { kind: 'error' as const, error: change.failure ?? { code: INTERNAL_ERROR, message: 'Internal error' } }
+          ? {
+              kind: 'error' as const,
+              error: change.failure ?? { code: INTERNAL_ERROR, message: 'Internal error' },
+            }
           : null
     const withdrawn = [...this.#entries().values()].filter((e) => e.kind === 'question' && e.state === 'open')
     for (const entry of withdrawn) this.#remember({ ...entry, state: 'withdrawn' })
     return {
       ...row,
       outcome,
-      message: outcome?.kind === 'error' ? outcome.error.message : row.status === 'cancelled' ? 'Cancelled.' : row.message,
+      message:
+        outcome?.kind === 'error'
+          ? outcome.error.message
+          : row.status === 'cancelled'
+            ? 'Cancelled.'
+            : row.message,
       leaseUntil: null,
       resendAt: null,
       wakeAt: null,
@@ -568,7 +584,8 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
     if (this.#snapshot !== undefined) return this.#snapshot
     const { outcome } = row
     const result = outcome && outcome.kind !== 'error' ? this.#store.readResult(outcome) : undefined
-    const questions = row.status === 'input_required' ? this.#openQuestions().map(({ question }) => question) : []
+    const questions =
+      row.status === 'input_required' ? this.#openQuestions().map(({ question }) => question) : []
     const text = snapshotText(row, questions, result)
     if (text.length <= MAX_KEPT_CHARS) this.#snapshot = text
     return text
@@ -598,7 +615,8 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
     const now = Date.now()
     this.#leaseUntil = now + this.#leaseMs
     const stored = current.leaseUntil ?? 0
-    if (stored - now < (this.#leaseMs * 2) / 3) this.#commit(current, { ...current, leaseUntil: this.#leaseUntil })
+    if (stored - now < (this.#leaseMs * 2) / 3)
+      this.#commit(current, { ...current, leaseUntil: this.#leaseUntil })
     return { lost: false, cancelRequested: current.cancelRequested }
   }
 
@@ -684,11 +702,23 @@ function recordedRow(record: JournalRecord): Omit<JournalRow, 'seq'> {
     case 'sleep':
       return { kind, name, state: 'set', data: null, at: record.at }
     case 'event':
-      return { kind, name, state: 'open', data: record.schema ? { schema: record.schema } : null, at: record.at }
+      return {
+        kind,
+        name,
+        state: 'open',
+        data: record.schema ? { schema: record.schema } : null,
+        at: record.at,
+      }
     case 'step':
       switch (record.state) {
         case 'done':
-          return { kind, name, state: 'done', data: record.value === undefined ? {} : { value: record.value }, at: null }
+          return {
+            kind,
+            name,
+            state: 'done',
+            data: record.value === undefined ? {} : { value: record.value },
+            at: null,
+          }
         case 'failed':
           return { kind, name, state: 'failed', data: { ...record.error }, at: null }
         case 'retry':
@@ -700,7 +730,7 @@ function recordedRow(record: JournalRecord): Omit<JournalRow, 'seq'> {
 /** The casts restore what `recordedRow`, `questionData` and `answered` wrote. */
 function entryForRun(entry: JournalRow): JournalEntry {
   const { kind, name } = entry
-  const data = isObject(entry.data) ? (entry.data as JsonObject) : {}
+  const data = isObject(entry.data) ? entry.data : {}
   switch (kind) {
     case 'sleep':
       return { kind, name, at: entry.at ?? 0 }
@@ -709,10 +739,14 @@ function entryForRun(entry: JournalRow): JournalEntry {
         ? { kind, name, state: 'answered', answer: data['answer'] ?? null }
         : { kind, name, state: 'open' }
     case 'event':
-      if (entry.state === 'received') return { kind, name, state: 'received', payload: data['payload'] ?? null }
-      return entry.state === 'timeout' ? { kind, name, state: 'timeout' } : { kind, name, state: 'open', at: entry.at ?? 0 }
+      if (entry.state === 'received')
+        return { kind, name, state: 'received', payload: data['payload'] ?? null }
+      return entry.state === 'timeout'
+        ? { kind, name, state: 'timeout' }
+        : { kind, name, state: 'open', at: entry.at ?? 0 }
     case 'step':
-      if (entry.state === 'failed') return { kind, name, state: 'failed', error: data as unknown as StepFailure }
+      if (entry.state === 'failed')
+        return { kind, name, state: 'failed', error: data as unknown as StepFailure }
       if (entry.state === 'retry') {
         return { kind, name, state: 'retry', attempts: Number(data['attempts']), at: entry.at ?? 0 }
       }

@@ -25,11 +25,17 @@ export async function send(queue: Queue<WorkMessage>, message: WorkMessage): Pro
  * Whether a message sent at `sentAt` is probably still in the queue, so that sending it again
  * would only add to a backlog. A hint: when in doubt, no.
  */
-export async function probablyQueued(queue: Queue<WorkMessage>, sentAt: number, now: number): Promise<boolean> {
+export async function probablyQueued(
+  queue: Queue<WorkMessage>,
+  sentAt: number,
+  now: number,
+): Promise<boolean> {
   if (now - sentAt >= UNCONDITIONAL_MS) return false
   try {
     const { backlogCount, oldestMessageTimestamp } = await withinLimit(queue.metrics())
-    return backlogCount > 0 && oldestMessageTimestamp !== undefined && Number(oldestMessageTimestamp) <= sentAt
+    return (
+      backlogCount > 0 && oldestMessageTimestamp !== undefined && Number(oldestMessageTimestamp) <= sentAt
+    )
   } catch {
     return false
   }
@@ -43,13 +49,16 @@ export function resendDelayMs(firstMs: number, sends: number): number {
 }
 
 async function withinLimit<T>(work: Promise<T>): Promise<T> {
-  let timer: number | null = null
+  let timer: ReturnType<typeof setTimeout> | undefined
   const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer from the queue in ${SEND_LIMIT_MS} ms`)), SEND_LIMIT_MS)
+    timer = setTimeout(
+      () => reject(new Error(`no answer from the queue in ${SEND_LIMIT_MS} ms`)),
+      SEND_LIMIT_MS,
+    )
   })
   try {
     return await Promise.race([work, limit])
   } finally {
-    clearTimeout(timer)
+    if (timer !== undefined) clearTimeout(timer)
   }
 }

@@ -20,7 +20,9 @@ export interface OpenQuestion {
   readonly tries: number
 }
 
-export type Judgement = { readonly fits: true; readonly answer: Json } | { readonly fits: false; readonly problem: string }
+export type Judgement =
+  | { readonly fits: true; readonly answer: Json }
+  | { readonly fits: false; readonly problem: string }
 
 /** Judges what a client sent for a question. */
 export function judge(request: InputRequest, response: Json): Judgement {
@@ -36,7 +38,11 @@ export function judge(request: InputRequest, response: Json): Judgement {
   }
 }
 
-const SamplingResult = z.looseObject({ role: z.enum(['user', 'assistant']), content: z.json(), model: z.string() })
+const SamplingResult = z.looseObject({
+  role: z.enum(['user', 'assistant']),
+  content: z.json(),
+  model: z.string(),
+})
 const RootsResult = z.looseObject({ roots: z.array(z.looseObject({ uri: z.string() })) })
 const AnyResult = z.looseObject({})
 const ElicitResult = z.looseObject({

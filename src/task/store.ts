@@ -191,7 +191,7 @@ export class TaskStore {
     return this.#sql
       .exec('SELECT data FROM journal WHERE kind = ? ORDER BY seq', kind)
       .toArray()
-      .map((row) => String(row['data']))
+      .map((row) => row['data'] as string)
       .join('')
   }
 }

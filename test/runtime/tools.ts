@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { defineTool, type Tool } from '../../src/index'
+
+const greet = defineTool({
+  name: 'greet',
+  description: 'One step.',
+  input: z.object({ name: z.string() }),
+  async run({ input, step }) {
+    const greeting = await step.do('greet', () => `Hello, ${input.name}!`)
+    return greeting
+  },
+})
+
+export const tools: readonly Tool[] = [greet]

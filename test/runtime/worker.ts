@@ -1,0 +1,6 @@
+/** The Worker under test: real engine, small tools made to be observed. */
+import { createLonghaul } from '../../src/index'
+import { tools } from './tools'
+
+export { TaskObject } from '../../src/index'
+export default createLonghaul({ name: 'runtime-tests', version: '1.0.0', tools })
