@@ -10,13 +10,13 @@ import { type Duration, toMs } from '../duration'
 import { ModernCodec, type ServerInfo } from '../protocol/modern'
 import { type ParamHeader, paramHeadersOf } from '../protocol/param-headers'
 import type { TaskStubs } from '../run/stub'
-import type { TaskEnv, TaskObject } from '../task/object'
+import type { TaskEnv } from '../task/object'
 import type { TaskApi, TaskPolicy } from '../task/types'
 import type { TaskTool, Tool } from '../tool'
 
 /** Bindings and variables the system itself needs; tools add their own. */
 export interface LonghaulEnv extends AuthEnv, TaskEnv {
-  readonly TASKS: DurableObjectNamespace<TaskObject>
+  readonly TASKS: DurableObjectNamespace
   /** `<id>:<secret>[,…]`, see `auth/keys.ts`. Optional in local development only. */
   readonly SIGNING_KEYS?: string
   /** Origin for callback URLs, when it is not the one requests arrive at. */
@@ -107,7 +107,8 @@ export function createServices(
     localMode,
     keys,
     ids: new TaskIds(keys, maxTtlMs + Math.max(DEFAULT_RETENTION_MS, ...retentions)),
-    stubs: (taskId) => env.TASKS.getByName(taskId),
+    // The object implements TaskApi; the generated RPC types of it exceed the compiler's depth (workerd#3063).
+    stubs: (taskId) => env.TASKS.getByName(taskId) as unknown as TaskApi,
     modern: new ModernCodec(server),
     limits: {
       maxRequestBytes: limits.maxRequestBytes ?? 4 * MIB,
