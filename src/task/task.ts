@@ -1,0 +1,296 @@
+/**
+ * A stored task and the one way to change it: the machine moves, row and journal are written in one
+ * transaction with the alarm that guards the next deadline, then listeners are told and the next
+ * dispatch is sent. Synchronous throughout, so that nothing resumes into a task that was deleted.
+ */
+import { type NewRow, isOpen, questionOf } from './entries'
+import { nextDeadline } from './deadlines'
+import type { Listeners } from './listeners'
+import { INITIAL, type MachineEvent, type Move, move } from './machine'
+import { probablyQueued, resendDelayMs, send, type WorkMessage } from './outbox'
+import { withGap } from './pace'
+import type { OpenQuestion } from './questions'
+import { snapshotText } from './snapshot'
+import { type JournalRow, type TaskRow, TaskStore } from './store'
+import type { CreateTask, ProgressNote, TaskError } from './types'
+
+export const INTERNAL_ERROR = -32603
+/** Larger snapshots are put together when they are read, not kept. */
+const MAX_KEPT_CHARS = 256 * 1024
+
+export interface TaskQueues {
+  readonly work: Queue<WorkMessage>
+  readonly slow: Queue<WorkMessage>
+  /** When an unclaimed message is taken for lost, in ms. */
+  readonly resendMs: number
+}
+
+/** What changes together with a move. */
+export interface Change {
+  readonly patch?: Partial<TaskRow>
+  /** Journal rows that exist and change. */
+  readonly rows?: readonly JournalRow[]
+  /** New journal rows. */
+  readonly added?: readonly NewRow[]
+  /** Readers see a difference although the status is the same. */
+  readonly visible?: boolean
+  /** JSON text of the result, should the move complete the task. */
+  readonly resultText?: string
+  /** The error, should the move end the task as failed. */
+  readonly failure?: TaskError
+}
+
+export class Task {
+  readonly #ctx: DurableObjectState
+  readonly #store: TaskStore
+  readonly #listeners: Listeners
+  readonly #queues: TaskQueues
+  // Caches of what is stored; `#unsaved` marks a status text that the next write will store.
+  #row: TaskRow | undefined
+  #journal: Map<string, JournalRow> | undefined
+  #snapshot: string | undefined
+  #unsaved = false
+
+  constructor(ctx: DurableObjectState, listeners: Listeners, queues: TaskQueues) {
+    this.#ctx = ctx
+    this.#store = new TaskStore(ctx.storage.sql)
+    this.#listeners = listeners
+    this.#queues = queues
+  }
+
+  // ---------------------------------------------------------------- reading
+
+  /** The row, or `undefined` when this object holds no task. */
+  row(): TaskRow | undefined {
+    this.#row ??= this.#store.load()
+    return this.#row
+  }
+
+  /** The row, unless its time is over: the alarm may be late. */
+  live(): TaskRow | undefined {
+    const row = this.row()
+    return row && Date.now() < expiresAt(row) ? row : undefined
+  }
+
+  /** What clients see, as JSON text. */
+  snapshot(row: TaskRow): string {
+    if (this.#snapshot !== undefined) return this.#snapshot
+    const { outcome } = row
+    const result = outcome && outcome.kind !== 'error' ? this.#store.readResult(outcome) : undefined
+    const questions =
+      row.status === 'input_required' ? this.openQuestions().map(({ question }) => question) : []
+    const text = snapshotText(row, questions, result)
+    if (text.length <= MAX_KEPT_CHARS) this.#snapshot = text
+    return text
+  }
+
+  input(): string {
+    return this.#store.input()
+  }
+
+  journal(): ReadonlyMap<string, JournalRow> {
+    return this.#entries()
+  }
+
+  journalChars(): number {
+    return this.#store.journalChars()
+  }
+
+  openQuestions(): { row: JournalRow; question: OpenQuestion }[] {
+    return [...this.#entries().values()]
+      .filter((row) => isOpen(row, 'question'))
+      .map((row) => ({ row, question: questionOf(row) }))
+  }
+
+  // ---------------------------------------------------------------- changing
+
+  create(command: CreateTask): TaskRow {
+    const now = Date.now()
+    const { input, ...head } = command
+    const row = this.#armed({
+      ...INITIAL,
+      head,
+      message: null,
+      createdAt: now,
+      updatedAt: now,
+      ttlMs: head.policy.ttlMs,
+      gaps: [],
+      ...this.#dispatchNow(now),
+      queue: head.policy.queue,
+      alarmAt: null,
+      outcome: null,
+    })
+    this.#ctx.storage.transactionSync(() => this.#store.create(row, input))
+    this.#row = row
+    this.#journal = new Map()
+    this.#send(row)
+    return row
+  }
+
+  /** Moves the machine and stores what follows. An illegal move changes nothing. */
+  apply(row: TaskRow, event: MachineEvent, change: Change = {}): Move {
+    const moved = move(row, event)
+    if (!moved.ok) return moved
+    const patch: Partial<TaskRow> = {
+      ...moved.state,
+      ...change.patch,
+      ...(moved.dispatched && { ...this.#dispatchNow(Date.now()), queue: 'slow' as const }),
+    }
+    const next = this.commit(row, { ...row, ...patch }, change, moved.ended !== undefined)
+    if (moved.dispatched) this.#send(next)
+    return moved
+  }
+
+  /** Writes row and journal together, and tells the listeners what they can see of it. */
+  commit(before: TaskRow, row: TaskRow, change: Change = {}, ended = false): TaskRow {
+    const now = Date.now()
+    const visible = change.visible === true || ended || before.status !== row.status
+    const changed = visible ? { ...row, updatedAt: now, gaps: withGap(row.gaps, now - row.updatedAt) } : row
+    const saved = this.#transaction(() => {
+      const next = this.#armed(ended ? this.#ended(changed, change, now) : changed)
+      for (const entry of change.rows ?? []) this.#amend(entry)
+      for (const entry of change.added ?? []) this.#remember({ ...entry, seq: this.#store.append(entry) })
+      if (next !== before) this.#store.save(next)
+      return next
+    })
+    this.#unsaved &&= saved === before
+    this.#row = saved
+    if (visible) {
+      this.#snapshot = undefined
+      if (ended) this.#listeners.ended(this.snapshot(saved))
+      else this.#listeners.changed(this.snapshot(saved))
+    }
+    return saved
+  }
+
+  /**
+   * Status text is shown at once and stored with the next write: after a crash a run repeats it with
+   * its first sign of life, so a write of its own would buy nothing.
+   */
+  note(row: TaskRow, { message }: ProgressNote): TaskRow {
+    if (row.message === message) return row
+    const now = Date.now()
+    const next = { ...row, message, updatedAt: now, gaps: withGap(row.gaps, now - row.updatedAt) }
+    this.#row = next
+    this.#unsaved = true
+    this.#snapshot = undefined
+    this.#listeners.changed(this.snapshot(next))
+    return next
+  }
+
+  /** Stores a status text that no other write would store soon. */
+  flush(): void {
+    if (this.#unsaved && this.#row) this.commit(this.#row, { ...this.#row })
+  }
+
+  /** Sends the current dispatch again, unless its message is probably still waiting in the queue. */
+  resend(row: TaskRow, now: number): void {
+    const sends = row.sends + 1
+    const next = this.commit(row, {
+      ...row,
+      sends,
+      resendAt: now + resendDelayMs(this.#queues.resendMs, sends),
+    })
+    this.#ctx.waitUntil(
+      probablyQueued(this.#queues[next.queue], next.sentAt, now).then((queued) => {
+        const current = this.row()
+        if (queued || current?.phase !== 'queued' || current.dispatch !== next.dispatch) return
+        this.#send(this.commit(current, { ...current, sentAt: Date.now() }))
+      }),
+    )
+  }
+
+  /** Deletes everything. */
+  async erase(): Promise<void> {
+    this.#forget()
+    await this.#ctx.storage.deleteAll()
+  }
+
+  // ---------------------------------------------------------------- parts of the above
+
+  #dispatchNow(now: number) {
+    return {
+      sentAt: now,
+      sends: 1,
+      resendAt: now + resendDelayMs(this.#queues.resendMs, 1),
+      wakeAt: null,
+      leaseUntil: null,
+    }
+  }
+
+  /** A send that fails is repeated by the alarm. */
+  #send(row: TaskRow): void {
+    const message = { taskId: row.head.taskId, n: row.dispatch }
+    this.#ctx.waitUntil(send(this.#queues[row.queue], message).catch(() => undefined))
+  }
+
+  /** Outcome, deadlines and retention of a task that ends now. */
+  #ended(row: TaskRow, { resultText, failure }: Change, now: number): TaskRow {
+    for (const { row: open } of this.openQuestions()) this.#remember({ ...open, state: 'withdrawn' })
+    const error = failure ?? { code: INTERNAL_ERROR, message: 'Internal error' }
+    const outcome =
+      row.status === 'failed'
+        ? { kind: 'error' as const, error }
+        : row.status === 'completed' && resultText !== undefined
+          ? this.#store.writeResult(resultText)
+          : null
+    const message =
+      row.status === 'failed' ? error.message : row.status === 'cancelled' ? 'Cancelled.' : row.message
+    return {
+      ...row,
+      outcome,
+      message,
+      leaseUntil: null,
+      resendAt: null,
+      wakeAt: null,
+      // A job that used up its time must not lose its result.
+      ttlMs: Math.max(row.ttlMs, now - row.createdAt + row.head.policy.retentionMs),
+      // The next alarm is the last one; what was armed before would ring for nothing.
+      alarmAt: null,
+    }
+  }
+
+  /** The row with its alarm set to the next deadline, unless one rings before that anyway. */
+  #armed(row: TaskRow): TaskRow {
+    const next = nextDeadline({ ...row, expiresAt: expiresAt(row) })
+    if (row.alarmAt !== null && row.alarmAt <= next) return row
+    void this.#ctx.storage.setAlarm(Math.max(next, Date.now() + 1))
+    return { ...row, alarmAt: next }
+  }
+
+  #transaction<T>(work: () => T): T {
+    try {
+      return this.#ctx.storage.transactionSync(work)
+    } catch (error) {
+      // What was rolled back must not live on in memory.
+      this.#forget()
+      throw error
+    }
+  }
+
+  #forget(): void {
+    this.#row = undefined
+    this.#journal = undefined
+    this.#snapshot = undefined
+    this.#unsaved = false
+  }
+
+  #entries(): Map<string, JournalRow> {
+    this.#journal ??= new Map(this.#store.journal().map((entry) => [entry.name, entry]))
+    return this.#journal
+  }
+
+  #amend(entry: JournalRow): void {
+    this.#store.amend(entry)
+    this.#remember(entry)
+  }
+
+  #remember(entry: JournalRow): void {
+    this.#entries().set(entry.name, entry)
+  }
+}
+
+/** Milliseconds since the epoch. */
+export function expiresAt(row: Pick<TaskRow, 'createdAt' | 'ttlMs'>): number {
+  return row.createdAt + row.ttlMs
+}
