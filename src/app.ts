@@ -6,6 +6,7 @@ import { answerMessage } from './mcp/endpoint'
 import type { Services } from './mcp/services'
 import { errorResponse, INTERNAL_ERROR, INVALID_REQUEST } from './protocol/jsonrpc'
 import { answerCallback } from './push/callback'
+import { answerDoor } from './push/door'
 
 /** What a request is served with; made by `createLonghaul`, once per isolate. */
 export interface Serving {
@@ -55,7 +56,9 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     }
     const body = await readBody(request, services.limits.maxRequestBytes)
     if (typeof body !== 'string') return refused(body)
-    return answerMessage(request, body, caller.principal, services, core)
+    return answerMessage(request, body, caller.principal, services, core, (work) =>
+      c.executionCtx.waitUntil(work),
+    )
   })
 
   app.post('/callbacks/:taskId/:token', async (c) => {
@@ -66,6 +69,10 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     if (typeof body !== 'string') return refused(body)
     return answerCallback(c.req.param('taskId'), c.req.param('token'), body, services)
   })
+
+  app.get('/mcp/tasks/:taskId', (c) =>
+    answerDoor(c.req.raw, c.req.param('taskId'), c.get('serving').services),
+  )
 
   app.all('/mcp', () => {
     const message = 'Method not allowed: send messages by POST.'

@@ -16,5 +16,5 @@ const greet = defineTool({
   },
 })
 
-export { TaskObject } from './task/object'
+export { TaskObject } from './push/task-object'
 export default createLonghaul({ name: 'longhaul', version: '0.1.0', tools: [greet] })

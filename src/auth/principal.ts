@@ -6,4 +6,6 @@ export interface Principal {
   /** The person or machine within the tenant, for the tool's own use. */
   readonly subject: string
   readonly scopes: readonly string[]
+  /** When the credentials end, in milliseconds since the epoch; not set when they do not. */
+  readonly expiresAt?: number
 }

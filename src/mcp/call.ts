@@ -8,7 +8,6 @@ import { isObject, type Json, type JsonObject } from '../json'
 import {
   type Checked,
   errorResponse,
-  INTERNAL_ERROR,
   INVALID_PARAMS,
   ok,
   refuse,
@@ -27,9 +26,9 @@ import { checkParamHeaders } from '../protocol/param-headers'
 import { allows, capabilityFor } from '../run/asks'
 import { elicitation } from '../run/step'
 import { callTask } from '../run/stub'
-import { describe, judge } from '../task/questions'
-import type { TaskSnapshot } from '../task/types'
+import { describe, judge, misfit } from '../task/questions'
 import { type Ask, type TaskTool, toolError } from '../tool'
+import { answerBlocking, type Leg, LEASH_MS } from './block'
 import type { Services } from './services'
 
 /** A gathering round is answered within this time, or starts again. */
@@ -41,6 +40,9 @@ export interface CallContext {
   /** Origin of this server as the caller sees it. */
   readonly baseUrl: string
   readonly headers: Headers
+  /** Aborted when the caller goes away. */
+  readonly signal: AbortSignal
+  waitUntil(work: Promise<unknown>): void
 }
 
 export async function answerToolCall(
@@ -70,12 +72,16 @@ export async function answerToolCall(
     return resultText(id, services.modern.result(toolError(text)))
   }
   const inputText = JSON.stringify(args)
-  const gathering = await gather(tool, request, inputText, context)
-  if (!gathering.ok) return errorResponse(id, gathering.error)
-  if ('ask' in gathering.value) return resultText(id, services.modern.result(gathering.value.ask))
+  const audience = [context.principal.tenant, tool.name, await digest(inputText)]
+  const state = await openState(params['requestState'], audience, services)
+  if (!state.ok) return errorResponse(id, state.error)
+  if ('taskId' in state.value) return comeBack(request, { ...state.value, audience }, context)
+
+  const gathering = await gather(tool, request, state.value.gathered, audience, services)
+  if ('ask' in gathering) return resultText(id, services.modern.result(gathering.ask))
 
   const taskId = await services.ids.mint(context.principal.tenant)
-  const { gathered } = gathering.value
+  const tasks = declaresTasks(capabilities)
   const snapshot = await callTask(services.stubs, taskId, (task) =>
     task.create({
       taskId,
@@ -85,14 +91,28 @@ export async function answerToolCall(
       capabilities: capabilities as JsonObject,
       tool: tool.name,
       input: inputText,
-      gathered,
+      gathered: gathering.gathered,
       baseUrl: context.baseUrl,
       lineage: taskId,
       policy: services.policyOf(tool),
+      ...(!tasks && { leashMs: services.limits.blockForMs + LEASH_MS }),
     }),
   )
-  if (declaresTasks(capabilities)) return resultText(id, services.modern.created(snapshot))
-  return block(request, taskId, context)
+  if (tasks) return resultText(id, services.modern.created(snapshot))
+  return answerBlocking(request, { taskId, round: 0, audience }, context)
+}
+
+/** A retry of a call that went on: it brings answers, if there were questions, and waits again. */
+async function comeBack(request: ModernRequest, leg: Leg, context: CallContext): Promise<Response> {
+  const { services, principal } = context
+  const responses = request.params['inputResponses']
+  if (isObject(responses)) {
+    // From JSON.parse, so JSON.
+    await callTask(services.stubs, leg.taskId, (task) =>
+      task.update(principal.tenant, responses as JsonObject),
+    )
+  }
+  return answerBlocking(request, leg, context)
 }
 
 /** `required` needs the extension; questions need what they ask for. Said before any work. */
@@ -105,6 +125,25 @@ function mayCall(tool: TaskTool, capabilities: ClientCapabilities): Checked<unde
   return missingCapability(required, `${tool.name} may ask for ${missing.join(', ')}`)
 }
 
+/** What the client carries between the rounds of a call: answers gathered so far, or the task it waits for. */
+type CallState =
+  | { readonly gathered: Readonly<Record<string, Json>> }
+  | { readonly taskId: string; readonly round: number }
+
+async function openState(
+  state: unknown,
+  audience: readonly string[],
+  { keys }: Services,
+): Promise<Checked<CallState>> {
+  if (state === undefined) return ok({ gathered: {} })
+  const opened = typeof state === 'string' ? await unseal(keys, 'request-state', audience, state) : undefined
+  if (typeof opened?.['taskId'] === 'string' && typeof opened['round'] === 'number') {
+    return ok({ taskId: opened['taskId'], round: opened['round'] })
+  }
+  if (isObject(opened?.['gathered'])) return ok({ gathered: opened['gathered'] as Record<string, Json> })
+  return refuse(INVALID_PARAMS, 'Invalid params: "requestState" is damaged, expired, or of another call.')
+}
+
 type Gathering = { readonly gathered: JsonObject } | { readonly ask: Record<string, unknown> }
 
 /**
@@ -114,66 +153,23 @@ type Gathering = { readonly gathered: JsonObject } | { readonly ask: Record<stri
 async function gather(
   tool: TaskTool,
   { params }: ModernRequest,
-  inputText: string,
-  { services, principal }: CallContext,
-): Promise<Checked<Gathering>> {
-  const questions = Object.entries(tool.gather ?? {})
-  if (questions.length === 0) return ok({ gathered: {} })
-  const audience = [principal.tenant, tool.name, await digest(inputText)]
-  const gathered: Record<string, Json> = {}
-  const state = params['requestState']
-  if (state !== undefined) {
-    const opened =
-      typeof state === 'string' ? await unseal(services.keys, 'request-state', audience, state) : undefined
-    if (!opened || !isObject(opened['gathered'])) {
-      return refuse(INVALID_PARAMS, 'Invalid params: "requestState" is damaged, expired, or of another call.')
-    }
-    Object.assign(gathered, opened['gathered'])
-  }
+  before: Readonly<Record<string, Json>>,
+  audience: readonly string[],
+  { keys }: Services,
+): Promise<Gathering> {
+  const gathered: Record<string, Json> = { ...before }
   const responses = isObject(params['inputResponses']) ? params['inputResponses'] : {}
   const inputRequests: Record<string, unknown> = {}
-  for (const [key, { message, schema }] of questions) {
-    if (key in gathered) continue
+  for (const [key, { message, schema }] of Object.entries(tool.gather ?? {})) {
+    if (Object.hasOwn(gathered, key)) continue
     const request = elicitation(message, schema)
     // From JSON.parse, so JSON.
     const response = Object.hasOwn(responses, key) ? (responses[key] as Json) : undefined
     const verdict = response === undefined ? undefined : judge(request, response)
     if (verdict?.fits) gathered[key] = verdict.answer
-    else
-      inputRequests[key] = verdict
-        ? elicitation(`${message}\n\nThe last answer did not fit: ${verdict.problem}`, schema)
-        : request
+    else inputRequests[key] = verdict ? elicitation(misfit(message, verdict.problem), schema) : request
   }
-  if (Object.keys(inputRequests).length === 0) return ok({ gathered })
-  const requestState = await seal(
-    services.keys,
-    'request-state',
-    audience,
-    { gathered },
-    Date.now() + GATHER_TTL_MS,
-  )
-  return ok({ ask: { resultType: 'input_required', inputRequests, requestState } })
-}
-
-/** A client without Tasks waits for the end of the task in one call. */
-async function block({ id }: ModernRequest, taskId: string, context: CallContext): Promise<Response> {
-  const { services, principal } = context
-  const until = Date.now() + services.limits.blockForMs
-  for (let wait = 50; ; wait = Math.min(wait * 1.5, 1_000)) {
-    await scheduler.wait(wait)
-    const text = await callTask(services.stubs, taskId, (task) => task.read(principal.tenant))
-    // Written by the object itself.
-    const task = text === null ? undefined : (JSON.parse(text) as TaskSnapshot)
-    if (task?.status === 'completed') return resultText(id, services.modern.result(task.result ?? {}))
-    if (task?.status === 'failed') {
-      return errorResponse(id, task.error ?? { code: INTERNAL_ERROR, message: 'Internal error' }, 200)
-    }
-    if (task?.status === 'cancelled' || task === undefined) {
-      return resultText(id, services.modern.result(toolError('The work was cancelled.')))
-    }
-    if (Date.now() >= until) {
-      const sentence = `The work is not done after ${services.limits.blockForMs} ms and goes on. Use a client with MCP Tasks to follow it.`
-      return resultText(id, services.modern.result(toolError(sentence)))
-    }
-  }
+  if (Object.keys(inputRequests).length === 0) return { gathered }
+  const requestState = await seal(keys, 'request-state', audience, { gathered }, Date.now() + GATHER_TTL_MS)
+  return { ask: { resultType: 'input_required', inputRequests, requestState } }
 }

@@ -9,7 +9,8 @@ import { TaskIds } from '../auth/task-id'
 import { type Duration, toMs } from '../duration'
 import { ModernCodec, type ServerInfo } from '../protocol/modern'
 import { type ParamHeader, paramHeadersOf } from '../protocol/param-headers'
-import type { TaskStubs } from '../run/stub'
+import type { TaskFeed } from '../push/follow'
+import { callTask, type TaskStubs } from '../run/stub'
 import type { TaskEnv } from '../task/object'
 import type { TaskApi, TaskPolicy } from '../task/types'
 import type { TaskTool, Tool } from '../tool'
@@ -28,6 +29,8 @@ export interface LonghaulEnv extends AuthEnv, TaskEnv {
   /** How long a run may start new steps: first slices, and continuations. Defaults 1000 and 30000. */
   readonly TASK_WORK_SLICE_MS?: string | number
   readonly TASK_SLOW_SLICE_MS?: string | number
+  /** Between comments on event streams. Default, and at most, 25000. */
+  readonly SSE_KEEPALIVE_MS?: string | number
 }
 
 declare global {
@@ -46,6 +49,8 @@ export interface Limits {
   readonly maxResultBytes?: number
   /** How long a call without Tasks blocks. Default, and at most, 50 seconds. */
   readonly blockFor?: Duration
+  /** Rounds of a multi-round-trip call that clients without Tasks go through. Default 10, as the SDK's client. */
+  readonly maxRounds?: number
 }
 
 export interface Services {
@@ -58,8 +63,15 @@ export interface Services {
   readonly keys: SigningKeys
   readonly ids: TaskIds
   readonly stubs: TaskStubs
+  /** Follows a task on behalf of a tenant. */
+  feed(taskId: string, tenant: string): TaskFeed
   readonly modern: ModernCodec
-  readonly limits: { readonly maxRequestBytes: number; readonly blockForMs: number }
+  readonly limits: {
+    readonly maxRequestBytes: number
+    readonly blockForMs: number
+    readonly maxRounds: number
+    readonly keepaliveMs: number
+  }
   policyOf(tool: TaskTool): TaskPolicy
 }
 
@@ -67,6 +79,7 @@ const MIB = 1024 * 1024
 const DEFAULT_TTL_MS = toMs('24 hours')
 const DEFAULT_RETENTION_MS = toMs('1 hour')
 const DEFAULT_MAX_TTL_MS = toMs('30 days')
+const MAX_KEEPALIVE_MS = 25_000
 const MAX_BLOCK_MS = toMs('50 seconds')
 /** Signs ids on a developer's own machine, where nobody else is. */
 const LOCAL_SIGNING_KEYS = '0:longhaul-local-development-key'
@@ -92,6 +105,8 @@ export function createServices(
   const taskTools = new Map(
     tools.flatMap((tool) => (tool.kind === 'task' ? [[tool.name, tool] as const] : [])),
   )
+  // The object implements TaskApi; the generated RPC types of it exceed the compiler's depth (workerd#3063).
+  const stubs: TaskStubs = (taskId) => env.TASKS.getByName(taskId) as unknown as TaskApi
   const retentions = [...taskTools.values()].map((tool) => retentionMs(tool))
   return {
     env,
@@ -107,12 +122,17 @@ export function createServices(
     localMode,
     keys,
     ids: new TaskIds(keys, maxTtlMs + Math.max(DEFAULT_RETENTION_MS, ...retentions)),
-    // The object implements TaskApi; the generated RPC types of it exceed the compiler's depth (workerd#3063).
-    stubs: (taskId) => env.TASKS.getByName(taskId) as unknown as TaskApi,
+    stubs,
+    feed: (taskId, tenant) => ({
+      open: async () => (await connect(env, taskId, 'feed', tenant)).webSocket,
+      read: () => callTask(stubs, taskId, (task) => task.read(tenant)),
+    }),
     modern: new ModernCodec(server),
     limits: {
       maxRequestBytes: limits.maxRequestBytes ?? 4 * MIB,
       blockForMs: Math.min(toMs(limits.blockFor ?? MAX_BLOCK_MS), MAX_BLOCK_MS),
+      maxRounds: limits.maxRounds ?? 10,
+      keepaliveMs: Math.min(Number(env.SSE_KEEPALIVE_MS ?? MAX_KEEPALIVE_MS), MAX_KEEPALIVE_MS),
     },
     policyOf: ({ task = {}, ...tool }) => ({
       ttlMs: Math.min(toMs(task.ttl ?? DEFAULT_TTL_MS), maxTtlMs),
@@ -130,4 +150,24 @@ export function createServices(
 
 function retentionMs({ task }: Pick<TaskTool, 'task'>): number {
   return toMs(task?.retention ?? DEFAULT_RETENTION_MS)
+}
+
+/**
+ * A WebSocket to the object, by a request of our own: nothing of the client's request reaches it but
+ * who is asking and until when.
+ */
+export function connect(
+  env: Cloudflare.Env,
+  taskId: string,
+  kind: 'feed' | 'door',
+  tenant: string,
+  expiresAt?: number,
+): Promise<Response> {
+  return env.TASKS.getByName(taskId).fetch(`https://task/${kind}`, {
+    headers: {
+      upgrade: 'websocket',
+      'x-longhaul-tenant': encodeURIComponent(tenant),
+      ...(expiresAt !== undefined && { 'x-longhaul-expires': String(expiresAt) }),
+    },
+  })
 }

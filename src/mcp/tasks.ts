@@ -2,7 +2,7 @@
 import type { Principal } from '../auth/principal'
 import { isObject, type JsonObject } from '../json'
 import { errorResponse, INVALID_PARAMS, refuse, resultText, type RpcRequest } from '../protocol/jsonrpc'
-import { checkEnvelope, declaresTasks, tasksRequired } from '../protocol/modern'
+import { checkEnvelope, declaresTasks, tasksRequired, UNKNOWN_TASK } from '../protocol/modern'
 import { callTask } from '../run/stub'
 import type { Services } from './services'
 
@@ -11,9 +11,6 @@ export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel'
 export function isTaskMethod(method: unknown): method is TaskMethod {
   return method === 'tasks/get' || method === 'tasks/update' || method === 'tasks/cancel'
 }
-
-/** Unknown, foreign, malformed and expired ids all get this: an id must not tell whether it exists. */
-export const UNKNOWN_TASK = refuse(INVALID_PARAMS, 'Task not found.').error
 
 export async function answerTaskMethod(
   rpc: RpcRequest & { readonly method: string },

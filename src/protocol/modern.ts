@@ -14,6 +14,7 @@ import {
   MISSING_CLIENT_CAPABILITY,
   ok,
   refuse,
+  type RequestId,
   type RpcRequest,
   UNSUPPORTED_PROTOCOL_VERSION,
 } from './jsonrpc'
@@ -23,6 +24,7 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 export const META_PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion'
 export const META_CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
+export const META_SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
 
 /** What a client can do, as it declared with this request. */
 export type ClientCapabilities = Readonly<Record<string, unknown>>
@@ -160,27 +162,27 @@ export interface ServerInfo {
  * and is spliced into the envelope without being parsed: polling is the hot path.
  */
 export class ModernCodec {
-  readonly #server: ServerInfo
-  readonly #meta: string
+  readonly #meta: Record<string, ServerInfo>
+  readonly #metaText: string
 
-  constructor(server: ServerInfo) {
-    this.#server = server
-    this.#meta = `"_meta":${JSON.stringify({ [META_SERVER_INFO]: server })}`
+  constructor(server?: ServerInfo) {
+    this.#meta = server ? { [META_SERVER_INFO]: server } : {}
+    this.#metaText = server ? `,"_meta":${JSON.stringify(this.#meta)}` : ''
   }
 
   /** `CreateTaskResult`: flat, marked `task`. The snapshot is that of a task just created. */
   created(snapshot: string): string {
-    return `{"resultType":"task",${this.#meta},${snapshot.slice(1)}`
+    return `{"resultType":"task"${this.#metaText},${snapshot.slice(1)}`
   }
 
   /** The answer to `tasks/get`. */
   detailed(snapshot: string): string {
-    return `{"resultType":"complete",${this.#meta},${snapshot.slice(1)}`
+    return `{"resultType":"complete"${this.#metaText},${snapshot.slice(1)}`
   }
 
   /** The empty acknowledgement of `tasks/update` and `tasks/cancel`. */
   acknowledgement(): string {
-    return `{"resultType":"complete",${this.#meta}}`
+    return `{"resultType":"complete"${this.#metaText}}`
   }
 
   /** Any other result; `complete` unless it says otherwise. */
@@ -189,7 +191,25 @@ export class ModernCodec {
     return JSON.stringify({
       resultType: 'complete',
       ...result,
-      _meta: { ...meta, [META_SERVER_INFO]: this.#server },
+      _meta: { ...meta, ...this.#meta },
     })
   }
+}
+
+/** Unknown, foreign, malformed and expired ids all get this: an id must not tell whether it exists. */
+export const UNKNOWN_TASK = refuse(INVALID_PARAMS, 'Task not found.').error
+
+/** The first message of a subscription: what the server agreed to send. */
+export function acknowledged(subscriptionId: RequestId, notifications: Record<string, unknown>): string {
+  return JSON.stringify({
+    jsonrpc: '2.0',
+    method: 'notifications/subscriptions/acknowledged',
+    params: { notifications, _meta: { [META_SUBSCRIPTION_ID]: subscriptionId } },
+  })
+}
+
+/** `notifications/tasks`: the complete detailed task, as `tasks/get` would answer, without `resultType`. */
+export function taskNotification(subscriptionId: RequestId, snapshot: string): string {
+  const meta = JSON.stringify({ [META_SUBSCRIPTION_ID]: subscriptionId })
+  return `{"jsonrpc":"2.0","method":"notifications/tasks","params":{"_meta":${meta},${snapshot.slice(1)}}`
 }

@@ -11,6 +11,8 @@ export interface Deadlines {
   readonly resendAt: number | null
   /** A sleep, a back-off, or a time-out of a question or event. */
   readonly wakeAt: number | null
+  /** Nobody can come back for the result after this: the work is cancelled. */
+  readonly leashAt: number | null
 }
 
 /** The earliest deadline that matters in this phase, in milliseconds since the epoch. */
@@ -23,5 +25,6 @@ export function nextDeadline(task: Deadlines): number {
         : task.phase === 'waiting'
           ? task.wakeAt
           : null
-  return Math.min(task.expiresAt, inPhase ?? Infinity)
+  const leash = task.phase === 'ended' ? null : task.leashAt
+  return Math.min(task.expiresAt, inPhase ?? Infinity, leash ?? Infinity)
 }

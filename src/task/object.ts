@@ -18,7 +18,7 @@ import {
   questionOf,
   rowOf,
 } from './entries'
-import { CLOSE_NORMAL, closeQuietly, Listeners } from './listeners'
+import { closeQuietly, type DoorProtocol, Listeners } from './listeners'
 import { isTerminal } from './machine'
 import type { WorkMessage } from './outbox'
 import { describe, judge, MAX_TRIES, supersede, unanswered } from './questions'
@@ -55,16 +55,16 @@ const MAX_ENTRY_BYTES = 128_000
 const MAX_JOURNAL_CHARS = 16_000_000
 const LOST: RunReply = { lost: true }
 
-export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
+export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   readonly #listeners: Listeners
   readonly #task: Task
   readonly #leaseMs: number
   /** The lease as extended by heartbeats that wrote nothing. */
   #leaseUntil = 0
 
-  constructor(ctx: DurableObjectState, env: TaskEnv) {
+  constructor(ctx: DurableObjectState, env: TaskEnv, door: DoorProtocol) {
     super(ctx, env)
-    this.#listeners = new Listeners(ctx)
+    this.#listeners = new Listeners(ctx, door)
     this.#task = new Task(ctx, this.#listeners, {
       work: env.WORK_QUEUE,
       slow: env.SLOW_QUEUE,
@@ -118,6 +118,18 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
     return true
   }
 
+  /**
+   * Cancels the task in `ms`, or lets it live (`null`): whether somebody can still come back for the result.
+   * `false`: no such task for this tenant.
+   */
+  async leash(tenant: string, ms: number | null): Promise<boolean> {
+    const row = this.#owned(tenant)
+    if (!row) return false
+    if (isTerminal(row.status)) return true
+    this.#task.commit(row, { ...row, leashAt: ms === null ? null : Date.now() + ms })
+    return true
+  }
+
   /** An event from outside. The caller has verified the callback's signature. */
   async deliver(event: string, payload: Json): Promise<Delivery> {
     const row = this.#task.live()
@@ -147,20 +159,37 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
     return true
   }
 
-  /** A WebSocket of a listener. The Worker has authenticated it and names the tenant. */
+  /**
+   * A WebSocket of a listener: `/feed` for our own Worker, `/door` for a client. The Worker has
+   * authenticated it and says for whom it listens, and until when.
+   */
   override async fetch(request: Request): Promise<Response> {
-    const row = this.#owned(request.headers.get('x-longhaul-tenant') ?? '')
+    const tenant = decodeURIComponent(request.headers.get('x-longhaul-tenant') ?? '')
+    const row = this.#owned(tenant)
     if (!row) return new Response(null, { status: 404 })
-    if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket')
-      return new Response(null, { status: 426 })
+    const kind = new URL(request.url).pathname === '/door' ? 'door' : 'feed'
+    const expires = request.headers.get('x-longhaul-expires')
     const { 0: client, 1: server } = new WebSocketPair()
-    this.#listeners.accept(server, this.#task.snapshot(row))
-    if (isTerminal(row.status)) closeQuietly(server, CLOSE_NORMAL, 'The task has ended.')
+    this.#listeners.accept(
+      server,
+      { kind, tenant, expiresAt: expires === null ? null : Number(expires) },
+      row.head.taskId,
+      this.#task.snapshot(row),
+      isTerminal(row.status),
+    )
     return new Response(null, { status: 101, webSocket: client })
   }
 
-  override webSocketMessage(): void {
-    // Listeners only listen; `ping` is answered by the runtime without waking the object.
+  override async webSocketMessage(socket: WebSocket, frame: string | ArrayBuffer): Promise<void> {
+    const row = this.#task.live()
+    if (!row) return closeQuietly(socket, 1011)
+    await this.#listeners.received(socket, frame, (tenant) => ({
+      taskId: row.head.taskId,
+      read: () => this.read(tenant),
+      // The door has checked that it is an object; it came out of JSON.parse.
+      update: (inputResponses) => this.update(tenant, inputResponses as JsonObject),
+      cancel: () => this.cancel(tenant),
+    }))
   }
 
   override webSocketClose(socket: WebSocket, code: number): void {
@@ -332,7 +361,9 @@ export class TaskObject extends DurableObject<TaskEnv> implements TaskApi {
 
   #ring(row: TaskRow): void {
     const now = Date.now()
-    if (row.phase === 'running') {
+    if (row.leashAt !== null && now >= row.leashAt) {
+      this.#task.apply(row, { type: 'cancel' }, { patch: { leashAt: null } })
+    } else if (row.phase === 'running') {
       const leaseUntil = Math.max(row.leaseUntil ?? 0, this.#leaseUntil)
       if (now < leaseUntil) {
         this.#task.commit(row, { ...row, leaseUntil })

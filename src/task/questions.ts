@@ -87,9 +87,14 @@ export function supersede(question: OpenQuestion, problem: string): OpenQuestion
     tries,
     request: {
       ...question.request,
-      params: { ...params, message: `${original}\n\nThe last answer did not fit: ${problem}` },
+      params: { ...params, message: misfit(original, problem) },
     },
   }
+}
+
+/** A question put again says what was wrong. */
+export function misfit(message: string, problem: string): string {
+  return `${message}\n\nThe last answer did not fit: ${problem}`
 }
 
 const AGAIN = /\n\nThe last answer did not fit: [\s\S]*$/

@@ -1,4 +1,5 @@
 /** What a client sees of a task, as JSON text. Pure. */
+import { isTerminal, type Status } from './machine'
 import type { OpenQuestion } from './questions'
 import type { TaskRow } from './store'
 import { pollInterval } from './pace'
@@ -25,4 +26,16 @@ export function snapshotText(row: TaskRow, questions: readonly OpenQuestion[], r
   }
   const text = JSON.stringify(task)
   return resultText === undefined ? text : `${text.slice(0, -1)},"result":${resultText}}`
+}
+
+/** The status in a snapshot's text, without parsing the rest: results may be large. */
+export function statusOf(snapshot: string): Status {
+  const status = /^\{"taskId":"[^"]*","status":"([a-z_]+)"/.exec(snapshot)?.[1]
+  if (status === undefined) throw new Error('not a snapshot')
+  // `snapshotText` wrote it.
+  return status as Status
+}
+
+export function hasEnded(snapshot: string): boolean {
+  return isTerminal(statusOf(snapshot))
 }

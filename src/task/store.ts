@@ -26,13 +26,14 @@ export interface TaskRow extends MachineState {
   readonly leaseUntil: number | null
   readonly resendAt: number | null
   readonly wakeAt: number | null
+  readonly leashAt: number | null
   /** What the alarm is set to. */
   readonly alarmAt: number | null
   readonly outcome: StoredOutcome | null
 }
 
 /** Never changes after creation. */
-export type Head = Omit<CreateTask, 'input'>
+export type Head = Omit<CreateTask, 'input' | 'leashMs'>
 
 /** JSON text of the result, in the row or in chunks of the journal; or the error. */
 export type StoredOutcome =
@@ -74,14 +75,14 @@ export class TaskStore {
       attempts INTEGER NOT NULL, cancel_requested INTEGER NOT NULL, open_questions INTEGER NOT NULL,
       message TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ttl_ms INTEGER NOT NULL,
       gaps TEXT NOT NULL, queue TEXT NOT NULL, sent_at INTEGER NOT NULL, sends INTEGER NOT NULL,
-      lease_until INTEGER, resend_at INTEGER, wake_at INTEGER, alarm_at INTEGER, outcome TEXT)`)
+      lease_until INTEGER, resend_at INTEGER, wake_at INTEGER, leash_at INTEGER, alarm_at INTEGER, outcome TEXT)`)
     this.#sql.exec(`CREATE TABLE journal (
       seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,
       data TEXT NOT NULL, at INTEGER)`)
     this.#nextSeq = 1
     const inline = input.length <= INLINE_CHARS
     this.#sql.exec(
-      `INSERT INTO task VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+      `INSERT INTO task VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
       JSON.stringify(row.head),
       inline ? input : null,
       ...columns(row),
@@ -105,7 +106,7 @@ export class TaskStore {
     this.#sql.exec(
       `UPDATE task SET status=?, phase=?, dispatch=?, token=?, attempts=?, cancel_requested=?, open_questions=?,
        message=?, created_at=?, updated_at=?, ttl_ms=?, gaps=?, queue=?, sent_at=?, sends=?, lease_until=?,
-       resend_at=?, wake_at=?, alarm_at=?, outcome=?`,
+       resend_at=?, wake_at=?, leash_at=?, alarm_at=?, outcome=?`,
       ...columns(row),
     )
   }
@@ -238,6 +239,7 @@ function columns(row: TaskRow): SqlStorageValue[] {
     row.leaseUntil,
     row.resendAt,
     row.wakeAt,
+    row.leashAt,
     row.alarmAt,
     row.outcome && JSON.stringify(row.outcome),
   ]
@@ -267,6 +269,7 @@ function rowOf(row: Record<string, SqlStorageValue>): TaskRow {
     leaseUntil: time('lease_until'),
     resendAt: time('resend_at'),
     wakeAt: time('wake_at'),
+    leashAt: time('leash_at'),
     alarmAt: time('alarm_at'),
     outcome: row['outcome'] === null ? null : (JSON.parse(row['outcome'] as string) as StoredOutcome),
   }

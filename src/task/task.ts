@@ -106,7 +106,7 @@ export class Task {
 
   create(command: CreateTask): TaskRow {
     const now = Date.now()
-    const { input, ...head } = command
+    const { input, leashMs, ...head } = command
     const row = this.#armed({
       ...INITIAL,
       head,
@@ -117,6 +117,7 @@ export class Task {
       gaps: [],
       ...this.#dispatchNow(now),
       queue: head.policy.queue,
+      leashAt: leashMs === undefined ? null : now + leashMs,
       alarmAt: null,
       outcome: null,
     })
@@ -157,8 +158,9 @@ export class Task {
     this.#row = saved
     if (visible) {
       this.#snapshot = undefined
-      if (ended) this.#listeners.ended(this.snapshot(saved))
-      else this.#listeners.changed(this.snapshot(saved))
+      const { taskId } = saved.head
+      if (ended) this.#listeners.ended(taskId, () => this.snapshot(saved))
+      else this.#listeners.changed(taskId, () => this.snapshot(saved))
     }
     return saved
   }
@@ -174,7 +176,7 @@ export class Task {
     this.#row = next
     this.#unsaved = true
     this.#snapshot = undefined
-    this.#listeners.changed(this.snapshot(next))
+    this.#listeners.changed(next.head.taskId, () => this.snapshot(next))
     return next
   }
 
@@ -243,6 +245,7 @@ export class Task {
       leaseUntil: null,
       resendAt: null,
       wakeAt: null,
+      leashAt: null,
       // A job that used up its time must not lose its result.
       ttlMs: Math.max(row.ttlMs, now - row.createdAt + row.head.policy.retentionMs),
       // The next alarm is the last one; what was armed before would ring for nothing.

@@ -26,6 +26,8 @@ export interface CreateTask {
   /** Prefix of idempotency keys. The task id, or that of the task this one replays. */
   readonly lineage: string
   readonly policy: TaskPolicy
+  /** For a caller who cannot come back: cancelled after this time, unless {@link TaskApi.leash} says otherwise. */
+  readonly leashMs?: number
 }
 
 export interface TaskPolicy {
@@ -148,6 +150,7 @@ export interface TaskApi {
   read(tenant: string): Promise<string | null>
   update(tenant: string, inputResponses: JsonObject): Promise<boolean>
   cancel(tenant: string): Promise<boolean>
+  leash(tenant: string, ms: number | null): Promise<boolean>
   deliver(event: string, payload: Json): Promise<Delivery>
   note(note: ProgressNote): Promise<boolean>
 

@@ -18,6 +18,9 @@ export interface Options {
   readonly key?: string
   readonly capabilities?: Record<string, unknown>
   readonly headers?: Record<string, string>
+  /** Further members of `_meta`. */
+  readonly meta?: Record<string, unknown>
+  readonly signal?: AbortSignal
 }
 
 let nextId = 0
@@ -25,10 +28,20 @@ let nextId = 0
 export async function rpc(
   method: string,
   params: Record<string, unknown> = {},
-  { key = ACME, capabilities = ALL_CAPABILITIES, headers = {} }: Options = {},
+  options: Options = {},
 ): Promise<Answer> {
+  const response = await send(method, params, options)
+  return { status: response.status, body: await response.json() }
+}
+
+/** The request itself, for answers that are streams. */
+export function send(
+  method: string,
+  params: Record<string, unknown> = {},
+  { key = ACME, capabilities = ALL_CAPABILITIES, headers = {}, meta = {}, signal }: Options = {},
+): Promise<Response> {
   const name = params['name'] ?? params['taskId'] ?? params['uri']
-  const response = await post(
+  return post(
     {
       jsonrpc: '2.0',
       id: ++nextId,
@@ -38,6 +51,7 @@ export async function rpc(
         _meta: {
           'io.modelcontextprotocol/protocolVersion': '2026-07-28',
           'io.modelcontextprotocol/clientCapabilities': capabilities,
+          ...meta,
         },
       },
     },
@@ -48,11 +62,11 @@ export async function rpc(
       ...(typeof name === 'string' && { 'mcp-name': name }),
       ...headers,
     },
+    signal,
   )
-  return { status: response.status, body: await response.json() }
 }
 
-export function post(body: unknown, headers: Record<string, string>): Promise<Response> {
+export function post(body: unknown, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
   return exports.default.fetch(
     new Request('http://localhost/mcp', {
       method: 'POST',
@@ -62,6 +76,7 @@ export function post(body: unknown, headers: Record<string, string>): Promise<Re
         ...headers,
       },
       body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...(signal && { signal }),
     }),
   )
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index'
+import { pushTools } from './tools/push-tools'
 
 const greet = defineTool({
   name: 'greet',
@@ -11,4 +12,4 @@ const greet = defineTool({
   },
 })
 
-export const tools: readonly Tool[] = [greet]
+export const tools: readonly Tool[] = [greet, ...pushTools]

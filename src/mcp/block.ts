@@ -1,0 +1,204 @@
+/**
+ * Clients without Tasks, revision 2026-07-28: the call becomes a task all the same, and the client
+ * waits for it in legs of at most 50 seconds. A question, or the end of a leg, is answered with an
+ * `InputRequiredResult` (SEP-2322) whose sealed `requestState` names the task; the client's retry brings
+ * the answers and waits on.
+ */
+import { seal } from '../auth/seal'
+import { isObject } from '../json'
+import { errorResponse, INTERNAL_ERROR, resultText, type RpcError } from '../protocol/jsonrpc'
+import type { ModernRequest } from '../protocol/modern'
+import { follow } from '../push/follow'
+import { EventStream } from '../push/sse'
+import { callTask } from '../run/stub'
+import { hasEnded } from '../task/snapshot'
+import type { TaskSnapshot } from '../task/types'
+import { toolError } from '../tool'
+import type { CallContext } from './call'
+
+/** A caller that went away and cannot come back has the work cancelled after this time. */
+export const LEASH_MS = 60_000
+/** An answer that comes this soon is plain JSON; a longer wait is streamed with keepalives. */
+const QUIET_MS = 2_000
+/** `_meta` key: how many rounds the client is willing to go. */
+const META_MAX_ROUNDS = 'longhaul.dev/maxRounds'
+
+export interface Leg {
+  readonly taskId: string
+  /** 0 for the call itself, then one more for each retry. */
+  readonly round: number
+  /** What a `requestState` is bound to. */
+  readonly audience: readonly string[]
+}
+
+type Reply = { readonly result: Record<string, unknown> } | { readonly error: RpcError }
+
+/** Waits for the task of this call and answers, as JSON or as a stream. */
+export async function answerBlocking(
+  request: ModernRequest,
+  leg: Leg,
+  context: CallContext,
+): Promise<Response> {
+  const { services } = context
+  const { id } = request
+  const progressToken = isObject(request.params['_meta'])
+    ? request.params['_meta']['progressToken']
+    : undefined
+  const streams = context.headers.get('accept')?.includes('text/event-stream') ?? false
+  const gone = new AbortController()
+  context.signal.addEventListener('abort', () => gone.abort(), { once: true })
+  gone.signal.addEventListener('abort', () => context.waitUntil(abandon(leg, context)))
+
+  const watch = new Progress(progressToken)
+  const replying = waitFor(request, leg, context, watch, gone.signal)
+  const quick = await Promise.race([
+    replying,
+    streams ? scheduler.wait(watch.wanted ? 0 : QUIET_MS) : never(),
+  ])
+  if (quick) {
+    return 'error' in quick
+      ? errorResponse(id, quick.error, 200)
+      : resultText(id, services.modern.result(quick.result))
+  }
+  const stream = new EventStream(services.limits.keepaliveMs, context.signal)
+  stream.signal.addEventListener('abort', () => {
+    if (!watch.done) gone.abort()
+  })
+  watch.attach((message) => stream.send(message))
+  const finish = async () => {
+    const reply = await replying
+    const member =
+      'error' in reply
+        ? `"error":${JSON.stringify(reply.error)}`
+        : `"result":${services.modern.result(reply.result)}`
+    await stream.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${member}}`)
+    stream.close()
+  }
+  finish().catch((error: unknown) => {
+    console.error(JSON.stringify({ event: 'blocking_call_failed', task: leg.taskId, error: String(error) }))
+    stream.close()
+  })
+  return stream.response
+}
+
+async function waitFor(
+  request: ModernRequest,
+  leg: Leg,
+  context: CallContext,
+  watch: Progress,
+  gone: AbortSignal,
+): Promise<Reply> {
+  const { services, principal } = context
+  const signal = AbortSignal.any([gone, AbortSignal.timeout(services.limits.blockForMs)])
+  let task: TaskSnapshot | undefined
+  for await (const snapshot of follow(services.feed(leg.taskId, principal.tenant), signal)) {
+    // Written by the object itself.
+    task = JSON.parse(snapshot) as TaskSnapshot
+    await watch.see(task)
+    if (task.status === 'input_required' || hasEnded(snapshot)) break
+  }
+  watch.done = true
+  return replyFor(task, request, leg, context)
+}
+
+async function replyFor(
+  task: TaskSnapshot | undefined,
+  request: ModernRequest,
+  leg: Leg,
+  context: CallContext,
+): Promise<Reply> {
+  switch (task?.status) {
+    case 'completed':
+      return { result: { ...task.result } }
+    case 'failed':
+      return { error: task.error ?? { code: INTERNAL_ERROR, message: 'Internal error' } }
+    case 'cancelled':
+      return { result: toolError('The work was cancelled.') }
+    case undefined:
+      return { result: toolError('The work is no longer there: its time-to-live is over.') }
+    case 'working':
+    case 'input_required':
+      return goOn(task, request, leg, context)
+  }
+}
+
+/** The work goes on: how the client comes back for it. */
+async function goOn(
+  task: TaskSnapshot,
+  request: ModernRequest,
+  leg: Leg,
+  context: CallContext,
+): Promise<Reply> {
+  const { services, principal } = context
+  const round = leg.round + 1
+  if (round > maxRounds(request, services.limits.maxRounds)) return { result: toolError(lastWord(task)) }
+  const expiresAt = Date.parse(task.createdAt) + task.ttlMs
+  const payload = { taskId: leg.taskId, round, at: Date.now() }
+  const requestState = await seal(services.keys, 'request-state', leg.audience, payload, expiresAt)
+  // Whoever holds it can come back: the work is no longer on a leash.
+  await callTask(services.stubs, leg.taskId, (object) => object.leash(principal.tenant, null))
+  const asks = task.status === 'input_required' && { inputRequests: task.inputRequests }
+  return { result: { resultType: 'input_required', ...asks, requestState } }
+}
+
+function maxRounds({ params }: ModernRequest, fallback: number): number {
+  const wanted = isObject(params['_meta']) ? params['_meta'][META_MAX_ROUNDS] : undefined
+  return typeof wanted === 'number' && Number.isInteger(wanted) && wanted > 0 ? wanted : fallback
+}
+
+function lastWord(task: TaskSnapshot): string {
+  const waiting = task.status === 'input_required' ? 'waits for an answer' : 'goes on'
+  return (
+    `The work is not done and ${waiting} on the server (task ${task.taskId}). ` +
+    'To join it again, retry this call with the last requestState or with the same idempotency key; ' +
+    'a client that declares the Tasks extension can follow it directly.'
+  )
+}
+
+/** The caller has gone. Without a `requestState` it cannot come back, and the work ends after a while. */
+async function abandon(leg: Leg, { services, principal }: CallContext): Promise<void> {
+  if (leg.round > 0) return
+  await callTask(services.stubs, leg.taskId, (task) => task.leash(principal.tenant, LEASH_MS))
+}
+
+function never(): Promise<undefined> {
+  return new Promise(() => undefined)
+}
+
+/** Turns status changes into `notifications/progress`, whose values must increase. */
+class Progress {
+  readonly #token: unknown
+  #send: ((message: string) => Promise<void>) | undefined
+  #pending: TaskSnapshot | undefined
+  #message: string | undefined
+  #value = 0
+  done = false
+
+  constructor(token: unknown) {
+    this.#token = token
+  }
+
+  get wanted(): boolean {
+    return typeof this.#token === 'string' || typeof this.#token === 'number'
+  }
+
+  attach(send: (message: string) => Promise<void>): void {
+    this.#send = send
+    if (this.#pending) void this.see(this.#pending)
+  }
+
+  async see(task: TaskSnapshot): Promise<void> {
+    this.#pending = task
+    const { statusMessage: message } = task
+    if (!this.wanted || !this.#send || message === undefined || message === this.#message) return
+    this.#message = message
+    const counted = /\((\d+)\/(\d+)\)$/.exec(message)
+    const done = Number(counted?.[1] ?? 0)
+    this.#value = done > this.#value ? done : this.#value + SMALL_STEP
+    const total = counted ? { total: Number(counted[2]) } : {}
+    const params = { progressToken: this.#token, progress: this.#value, ...total, message }
+    await this.#send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }))
+  }
+}
+
+const SMALL_STEP = 0.001
