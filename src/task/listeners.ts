@@ -32,6 +32,7 @@ export interface DoorTask {
 }
 
 export const CLOSE_NORMAL = 1000
+const ENDED = 'The task has ended.'
 const CLOSE_POLICY = 1008
 const CLOSE_TOO_BIG = 1009
 const CLOSE_TRY_LATER = 1013
@@ -47,6 +48,8 @@ export class Listeners {
   readonly #door: DoorProtocol
   /** Characters sent since the last sign of life; forgotten with the instance, which errs on the safe side. */
   readonly #outstanding = new WeakMap<WebSocket, { chars: number; since: number }>()
+  /** Sockets whose request is being answered now. */
+  readonly #answering = new Map<WebSocket, 'open' | 'ended'>()
   #pending: { taskId: string; snapshot: string } | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #lastPush = 0
@@ -63,7 +66,7 @@ export class Listeners {
     socket.serializeAttachment(attachment)
     const frames = attachment.kind === 'feed' ? [snapshot] : this.#door.greeting(taskId, snapshot)
     for (const frame of frames) this.#send(socket, frame)
-    if (ended) closeQuietly(socket, CLOSE_NORMAL, 'The task has ended.')
+    if (ended) closeQuietly(socket, CLOSE_NORMAL, ENDED)
   }
 
   /** Tells everybody; changes that come quickly are told as one. */
@@ -81,7 +84,10 @@ export class Listeners {
     if (this.#ctx.getWebSockets().length === 0) return
     this.#pending = { taskId, snapshot: snapshot() }
     this.#flush()
-    for (const socket of this.#ctx.getWebSockets()) closeQuietly(socket, CLOSE_NORMAL, 'The task has ended.')
+    for (const socket of this.#ctx.getWebSockets()) {
+      if (this.#answering.has(socket)) this.#answering.set(socket, 'ended')
+      else closeQuietly(socket, CLOSE_NORMAL, ENDED)
+    }
   }
 
   /** A frame of a client. Feeds only listen; `ping` is answered without waking the object. */
@@ -93,8 +99,12 @@ export class Listeners {
     this.#outstanding.delete(socket)
     const attachment = attachmentOf(socket)
     if (attachment.kind === 'feed' || this.#refuseExpired(socket, attachment)) return
+    this.#answering.set(socket, 'open')
     const answer = await this.#door.answer(frame, task(attachment.tenant))
     if (answer !== undefined) this.#send(socket, answer)
+    // The request may have ended the task; its acknowledgement still goes out before the close.
+    if (this.#answering.get(socket) === 'ended') closeQuietly(socket, CLOSE_NORMAL, ENDED)
+    this.#answering.delete(socket)
   }
 
   #flush(): void {

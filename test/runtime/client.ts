@@ -66,7 +66,11 @@ export function send(
   )
 }
 
-export function post(body: unknown, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+export function post(
+  body: unknown,
+  headers: Record<string, string>,
+  signal?: AbortSignal,
+): Promise<Response> {
   return exports.default.fetch(
     new Request('http://localhost/mcp', {
       method: 'POST',

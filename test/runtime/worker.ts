@@ -3,4 +3,9 @@ import { createLonghaul } from '../../src/index'
 import { tools } from './tools'
 
 export { TaskObject } from '../../src/index'
-export default createLonghaul({ name: 'runtime-tests', version: '1.0.0', tools })
+export default createLonghaul({
+  name: 'runtime-tests',
+  version: '1.0.0',
+  tools,
+  limits: { blockFor: '3 seconds' },
+})

@@ -54,14 +54,22 @@ test('foreign and unknown ids are left out without a word', async () => {
   const theirs = await start('greet', { name: 'Bob' }, { key: GLOBEX })
   const messages = await new Events(await listen([theirs, 'tsk_nonsense', mine])).all()
   expect(messages[0].params.notifications.taskIds).toEqual([mine])
-  expect(messages.filter((message) => message.method === 'notifications/tasks').every((m) => m.params.taskId === mine)).toBe(true)
+  expect(
+    messages
+      .filter((message) => message.method === 'notifications/tasks')
+      .every((m) => m.params.taskId === mine),
+  ).toBe(true)
 })
 
 test('taskIds without the extension is -32021, a listen without them is not ours to refuse', async () => {
   const capabilities = { elicitation: {} }
   const refused = await rpc('subscriptions/listen', { notifications: { taskIds: [] } }, { capabilities })
   expect(refused).toMatchObject({ status: 400, body: { error: { code: -32021 } } })
-  const response = await send('subscriptions/listen', { notifications: { toolsListChanged: true } }, { capabilities })
+  const response = await send(
+    'subscriptions/listen',
+    { notifications: { toolsListChanged: true } },
+    { capabilities },
+  )
   const events = new Events(response)
   expect((await events.next()).method).toBe('notifications/subscriptions/acknowledged')
   await events.cancel()
@@ -102,7 +110,14 @@ test('a client without tasks in sight may subscribe before the question comes', 
   let note = await events.next()
   while (note.params.status !== 'input_required') note = await events.next()
   expect(Object.keys(note.params.inputRequests)).toEqual(['sure'])
-  await rpc('tasks/update', { taskId, inputResponses: { sure: { action: 'decline' } } }, { capabilities: ALL_CAPABILITIES })
+  await rpc(
+    'tasks/update',
+    { taskId, inputResponses: { sure: { action: 'decline' } } },
+    { capabilities: ALL_CAPABILITIES },
+  )
   const rest = await events.all()
-  expect(rest.at(-2).params).toMatchObject({ status: 'completed', result: { content: [{ text: '{"action":"decline"}' }] } })
+  expect(rest.at(-2).params).toMatchObject({
+    status: 'completed',
+    result: { content: [{ text: '{"action":"decline"}' }] },
+  })
 })
