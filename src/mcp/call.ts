@@ -140,7 +140,7 @@ async function openState(
   if (typeof opened?.['taskId'] === 'string' && typeof opened['round'] === 'number') {
     return ok({ taskId: opened['taskId'], round: opened['round'] })
   }
-  if (isObject(opened?.['gathered'])) return ok({ gathered: opened['gathered'] as Record<string, Json> })
+  if (isObject(opened?.['gathered'])) return ok({ gathered: opened['gathered'] })
   return refuse(INVALID_PARAMS, 'Invalid params: "requestState" is damaged, expired, or of another call.')
 }
 

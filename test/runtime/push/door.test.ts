@@ -112,7 +112,7 @@ test('bad frames get a JSON-RPC error and the socket stays open', async () => {
     const before = door.messages.filter((message) => message.error).length
     door.send(frame)
     await vi.waitUntil(() => door.messages.filter((message) => message.error).length > before)
-    expect(door.messages.filter((message) => message.error).at(-1).error.code).toBe(code)
+    expect(door.messages.findLast((message) => message.error).error.code).toBe(code)
   }
   door.send('ping')
   await door.next((message) => message === 'pong')
