@@ -56,9 +56,14 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     }
     const body = await readBody(request, services.limits.maxRequestBytes)
     if (typeof body !== 'string') return refused(body)
-    return answerMessage(request, body, caller.principal, services, core, (work) =>
-      c.executionCtx.waitUntil(work),
-    )
+    const { principal } = caller
+    return answerMessage(body, {
+      request,
+      principal,
+      services,
+      core,
+      waitUntil: (work) => c.executionCtx.waitUntil(work),
+    })
   })
 
   app.post('/callbacks/:taskId/:token', async (c) => {

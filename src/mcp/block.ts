@@ -14,7 +14,7 @@ import { callTask } from '../run/stub'
 import { hasEnded } from '../task/snapshot'
 import type { TaskSnapshot } from '../task/types'
 import { toolError } from '../tool'
-import type { CallContext } from './call'
+import type { Incoming } from './incoming'
 
 /** A caller that went away and cannot come back has the work cancelled after this time. */
 export const LEASH_MS = 60_000
@@ -37,20 +37,20 @@ type Reply = { readonly result: Record<string, unknown> } | { readonly error: Rp
 export async function answerBlocking(
   request: ModernRequest,
   leg: Leg,
-  context: CallContext,
+  incoming: Incoming,
 ): Promise<Response> {
-  const { services } = context
+  const { services } = incoming
   const { id } = request
   const progressToken = isObject(request.params['_meta'])
     ? request.params['_meta']['progressToken']
     : undefined
-  const streams = context.headers.get('accept')?.includes('text/event-stream') ?? false
+  const streams = incoming.request.headers.get('accept')?.includes('text/event-stream') ?? false
   const gone = new AbortController()
-  context.signal.addEventListener('abort', () => gone.abort(), { once: true })
-  gone.signal.addEventListener('abort', () => context.waitUntil(abandon(leg, context)))
+  incoming.request.signal.addEventListener('abort', () => gone.abort(), { once: true })
+  gone.signal.addEventListener('abort', () => incoming.waitUntil(abandon(leg, incoming)))
 
   const watch = new Progress(progressToken)
-  const replying = waitFor(request, leg, context, watch, gone.signal)
+  const replying = waitFor(request, leg, incoming, watch, gone.signal)
   const quick = await Promise.race([
     replying,
     streams ? scheduler.wait(watch.wanted ? 0 : QUIET_MS) : never(),
@@ -60,7 +60,7 @@ export async function answerBlocking(
       ? errorResponse(id, quick.error, 200)
       : resultText(id, services.modern.result(quick.result))
   }
-  const stream = new EventStream(services.limits.keepaliveMs, context.signal)
+  const stream = new EventStream(services.limits.keepaliveMs, incoming.request.signal)
   stream.signal.addEventListener('abort', () => {
     if (!watch.done) gone.abort()
   })
@@ -84,11 +84,11 @@ export async function answerBlocking(
 async function waitFor(
   request: ModernRequest,
   leg: Leg,
-  context: CallContext,
+  incoming: Incoming,
   watch: Progress,
   gone: AbortSignal,
 ): Promise<Reply> {
-  const { services, principal } = context
+  const { services, principal } = incoming
   const signal = AbortSignal.any([gone, AbortSignal.timeout(services.limits.blockForMs)])
   let task: TaskSnapshot | undefined
   for await (const snapshot of follow(services.feed(leg.taskId, principal.tenant), signal)) {
@@ -98,14 +98,14 @@ async function waitFor(
     if (task.status === 'input_required' || hasEnded(snapshot)) break
   }
   watch.done = true
-  return replyFor(task, request, leg, context)
+  return replyFor(task, request, leg, incoming)
 }
 
 async function replyFor(
   task: TaskSnapshot | undefined,
   request: ModernRequest,
   leg: Leg,
-  context: CallContext,
+  incoming: Incoming,
 ): Promise<Reply> {
   switch (task?.status) {
     case 'completed':
@@ -118,7 +118,7 @@ async function replyFor(
       return { result: toolError('The work is no longer there: its time-to-live is over.') }
     case 'working':
     case 'input_required':
-      return goOn(task, request, leg, context)
+      return goOn(task, request, leg, incoming)
   }
 }
 
@@ -127,9 +127,9 @@ async function goOn(
   task: TaskSnapshot,
   request: ModernRequest,
   leg: Leg,
-  context: CallContext,
+  incoming: Incoming,
 ): Promise<Reply> {
-  const { services, principal } = context
+  const { services, principal } = incoming
   const round = leg.round + 1
   if (round > maxRounds(request, services.limits.maxRounds)) return { result: toolError(lastWord(task)) }
   const expiresAt = Date.parse(task.createdAt) + task.ttlMs
@@ -156,7 +156,7 @@ function lastWord(task: TaskSnapshot): string {
 }
 
 /** The caller has gone. Without a `requestState` it cannot come back, and the work ends after a while. */
-async function abandon(leg: Leg, { services, principal }: CallContext): Promise<void> {
+async function abandon(leg: Leg, { services, principal }: Incoming): Promise<void> {
   if (leg.round > 0) return
   await callTask(services.stubs, leg.taskId, (task) => task.leash(principal.tenant, LEASH_MS))
 }

@@ -3,7 +3,6 @@
  * before a task exists; then the task is durable before the client hears of it.
  */
 import { digest, seal, unseal } from '../auth/seal'
-import type { Principal } from '../auth/principal'
 import { isObject, type Json, type JsonObject } from '../json'
 import {
   type Checked,
@@ -26,85 +25,55 @@ import { checkParamHeaders } from '../protocol/param-headers'
 import { allows, capabilityFor } from '../run/asks'
 import { elicitation } from '../run/step'
 import { callTask } from '../run/stub'
-import { describe, judge, misfit } from '../task/questions'
+import { judge, misfit as misfitText } from '../task/questions'
 import { type Ask, type TaskTool, toolError } from '../tool'
 import { answerBlocking, type Leg, LEASH_MS } from './block'
+import { createTask, misfitOf } from './create'
+import type { Incoming } from './incoming'
 import type { Services } from './services'
 
 /** A gathering round is answered within this time, or starts again. */
 const GATHER_TTL_MS = 15 * 60_000
 
-export interface CallContext {
-  readonly services: Services
-  readonly principal: Principal
-  /** Origin of this server as the caller sees it. */
-  readonly baseUrl: string
-  readonly headers: Headers
-  /** Aborted when the caller goes away. */
-  readonly signal: AbortSignal
-  waitUntil(work: Promise<unknown>): void
-}
-
-export async function answerToolCall(
-  rpc: RpcRequest,
-  tool: TaskTool,
-  context: CallContext,
-): Promise<Response> {
-  const checked = checkEnvelope(rpc, context.headers, 'name')
+export async function answerToolCall(rpc: RpcRequest, tool: TaskTool, incoming: Incoming): Promise<Response> {
+  const { services, principal, request } = incoming
+  const checked = checkEnvelope(rpc, request.headers, 'name')
   if (!checked.ok) return errorResponse(rpc.id, checked.error, 400)
-  const request = checked.value
-  const { services } = context
-  const { capabilities, params, id } = request
+  const { capabilities, params, id } = checked.value
 
   const args = params['arguments'] ?? {}
   if (!isObject(args)) {
     return errorResponse(id, refuse(INVALID_PARAMS, 'Invalid params: "arguments" must be an object.').error)
   }
-  const mirrored = checkParamHeaders(services.paramHeaders.get(tool.name) ?? [], args, context.headers)
+  const mirrored = checkParamHeaders(services.paramHeaders.get(tool.name) ?? [], args, request.headers)
   if (!mirrored.ok) return errorResponse(id, mirrored.error)
-
   const allowed = mayCall(tool, capabilities)
   if (!allowed.ok) return errorResponse(id, allowed.error)
+  const misfit = await misfitOf(tool, args)
+  if (misfit !== undefined) return resultText(id, services.modern.result(toolError(misfit)))
 
-  const input = await tool.input.safeParseAsync(args)
-  if (!input.success) {
-    const text = `Invalid arguments for ${tool.name}: ${describe(input.error)}`
-    return resultText(id, services.modern.result(toolError(text)))
-  }
-  const inputText = JSON.stringify(args)
-  const audience = [context.principal.tenant, tool.name, await digest(inputText)]
+  const input = JSON.stringify(args)
+  const audience = [principal.tenant, tool.name, await digest(input)]
   const state = await openState(params['requestState'], audience, services)
   if (!state.ok) return errorResponse(id, state.error)
-  if ('taskId' in state.value) return comeBack(request, { ...state.value, audience }, context)
-
-  const gathering = await gather(tool, request, state.value.gathered, audience, services)
+  if ('taskId' in state.value) return comeBack(checked.value, { ...state.value, audience }, incoming)
+  const gathering = await gather(tool, checked.value, state.value.gathered, audience, services)
   if ('ask' in gathering) return resultText(id, services.modern.result(gathering.ask))
 
-  const taskId = await services.ids.mint(context.principal.tenant)
-  const tasks = declaresTasks(capabilities)
-  const snapshot = await callTask(services.stubs, taskId, (task) =>
-    task.create({
-      taskId,
-      principal: context.principal,
-      dialect: '2026-07-28',
-      // From JSON.parse, so JSON.
-      capabilities: capabilities as JsonObject,
-      tool: tool.name,
-      input: inputText,
-      gathered: gathering.gathered,
-      baseUrl: context.baseUrl,
-      lineage: taskId,
-      policy: services.policyOf(tool),
-      ...(!tasks && { leashMs: services.limits.blockForMs + LEASH_MS }),
-    }),
-  )
-  if (tasks) return resultText(id, services.modern.created(snapshot))
-  return answerBlocking(request, { taskId, round: 0, audience }, context)
+  const { gathered } = gathering
+  const task = { dialect: '2026-07-28', capabilities, input, gathered } as const
+  if (declaresTasks(capabilities)) {
+    const { snapshot } = await createTask(tool, task, incoming)
+    return resultText(id, services.modern.created(snapshot))
+  }
+  const leashMs = services.limits.blockForMs + LEASH_MS
+  const { taskId } = await createTask(tool, { ...task, leashMs }, incoming)
+  return answerBlocking(checked.value, { taskId, round: 0, audience }, incoming)
 }
 
 /** A retry of a call that went on: it brings answers, if there were questions, and waits again. */
-async function comeBack(request: ModernRequest, leg: Leg, context: CallContext): Promise<Response> {
-  const { services, principal } = context
+async function comeBack(request: ModernRequest, leg: Leg, incoming: Incoming): Promise<Response> {
+  const { services, principal } = incoming
   const responses = request.params['inputResponses']
   if (isObject(responses)) {
     // From JSON.parse, so JSON.
@@ -112,7 +81,7 @@ async function comeBack(request: ModernRequest, leg: Leg, context: CallContext):
       task.update(principal.tenant, responses as JsonObject),
     )
   }
-  return answerBlocking(request, leg, context)
+  return answerBlocking(request, leg, incoming)
 }
 
 /** `required` needs the extension; questions need what they ask for. Said before any work. */
@@ -167,7 +136,7 @@ async function gather(
     const response = Object.hasOwn(responses, key) ? (responses[key] as Json) : undefined
     const verdict = response === undefined ? undefined : judge(request, response)
     if (verdict?.fits) gathered[key] = verdict.answer
-    else inputRequests[key] = verdict ? elicitation(misfit(message, verdict.problem), schema) : request
+    else inputRequests[key] = verdict ? elicitation(misfitText(message, verdict.problem), schema) : request
   }
   if (Object.keys(inputRequests).length === 0) return { gathered }
   const requestState = await seal(keys, 'request-state', audience, { gathered }, Date.now() + GATHER_TTL_MS)

@@ -1,49 +1,39 @@
 /**
- * `POST /mcp`: reads one message and sends it where it is answered. Task methods and calls of task
- * tools are ours; everything else is the SDK's.
+ * `POST /mcp`: reads one message and sends it where it is answered. Task methods, calls of task tools
+ * and subscriptions to tasks are ours, in the dialect they speak; everything else is the SDK's.
  */
-import type { McpHttpHandler } from '@modelcontextprotocol/server'
-import type { Principal } from '../auth/principal'
-import { isObject } from '../json'
 import { asRequest, errorResponse, parseMessage, readableId } from '../protocol/jsonrpc'
-import { speaksModern } from '../protocol/modern'
+import { dialectOf } from '../protocol/dialect'
 import { answerListen, listensToTasks } from '../push/listen'
 import { answerToolCall } from './call'
-import { authInfoOf } from './core'
-import type { Services } from './services'
+import { type Incoming, paramsOf, taskToolOf, toCore } from './incoming'
 import { answerTaskMethod, isTaskMethod } from './tasks'
 
-export async function answerMessage(
-  request: Request,
-  text: string,
-  principal: Principal,
-  services: Services,
-  core: McpHttpHandler,
-  waitUntil: (work: Promise<unknown>) => void,
-): Promise<Response> {
+export async function answerMessage(text: string, rest: Omit<Incoming, 'body'>): Promise<Response> {
   const parsed = parseMessage(text)
   if (!parsed.ok) return errorResponse(undefined, parsed.error)
-  const body = parsed.value
-  const { method } = body
-  const toCore = () => core.fetch(request, { authInfo: authInfoOf(principal), parsedBody: body })
+  const incoming = { ...rest, body: parsed.value }
+  switch (dialectOf(incoming.body, incoming.request.headers)) {
+    case 'modern':
+      return answerModern(incoming)
+    case '2025':
+    case 'article':
+    case 'stored':
+    case 'core':
+      return toCore(incoming)
+  }
+}
 
-  // A notification is the SDK's to acknowledge, and so is every older revision.
-  if (body['id'] === undefined || !speaksModern(body, request.headers)) return toCore()
-  const params = isObject(body['params']) ? body['params'] : {}
-  const tool = method === 'tools/call' ? services.taskTools.get(String(params['name'])) : undefined
-  const listens = method === 'subscriptions/listen' && listensToTasks(params)
-  if (!isTaskMethod(method) && !tool && !listens) return toCore()
+async function answerModern(incoming: Incoming): Promise<Response> {
+  const { body } = incoming
+  // A notification is the SDK's to acknowledge.
+  if (body['id'] === undefined) return toCore(incoming)
+  const tool = taskToolOf(incoming)
+  const listens = body['method'] === 'subscriptions/listen' && listensToTasks(paramsOf(incoming))
+  if (!isTaskMethod(body['method']) && !tool && !listens) return toCore(incoming)
 
   const rpc = asRequest(body)
   if (!rpc.ok) return errorResponse(readableId(body), rpc.error, 400)
-  if (listens) return answerListen(rpc.value, request, principal, services, core)
-  if (!tool) return answerTaskMethod(rpc.value, request.headers, principal, services)
-  return answerToolCall(rpc.value, tool, {
-    services,
-    principal,
-    baseUrl: services.env.PUBLIC_URL ?? new URL(request.url).origin,
-    headers: request.headers,
-    signal: request.signal,
-    waitUntil,
-  })
+  if (tool) return answerToolCall(rpc.value, tool, incoming)
+  return listens ? answerListen(rpc.value, incoming) : answerTaskMethod(rpc.value, incoming)
 }

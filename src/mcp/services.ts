@@ -70,6 +70,7 @@ export interface Services {
     readonly maxRequestBytes: number
     readonly blockForMs: number
     readonly maxRounds: number
+    readonly maxTtlMs: number
     readonly keepaliveMs: number
   }
   policyOf(tool: TaskTool): TaskPolicy
@@ -132,6 +133,7 @@ export function createServices(
       maxRequestBytes: limits.maxRequestBytes ?? 4 * MIB,
       blockForMs: Math.min(toMs(limits.blockFor ?? MAX_BLOCK_MS), MAX_BLOCK_MS),
       maxRounds: limits.maxRounds ?? 10,
+      maxTtlMs,
       keepaliveMs: Math.min(Number(env.SSE_KEEPALIVE_MS ?? MAX_KEEPALIVE_MS), MAX_KEEPALIVE_MS),
     },
     policyOf: ({ task = {}, ...tool }) => ({

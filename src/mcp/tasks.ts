@@ -1,10 +1,9 @@
 /** `tasks/get`, `tasks/update` and `tasks/cancel` of revision 2026-07-28: straight to the object. */
-import type { Principal } from '../auth/principal'
 import { isObject, type JsonObject } from '../json'
 import { errorResponse, INVALID_PARAMS, refuse, resultText, type RpcRequest } from '../protocol/jsonrpc'
 import { checkEnvelope, declaresTasks, tasksRequired, UNKNOWN_TASK } from '../protocol/modern'
 import { callTask } from '../run/stub'
-import type { Services } from './services'
+import type { Incoming } from './incoming'
 
 export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel'
 
@@ -13,12 +12,10 @@ export function isTaskMethod(method: unknown): method is TaskMethod {
 }
 
 export async function answerTaskMethod(
-  rpc: RpcRequest & { readonly method: string },
-  headers: Headers,
-  principal: Principal,
-  services: Services,
+  rpc: RpcRequest,
+  { request, principal, services }: Incoming,
 ): Promise<Response> {
-  const checked = checkEnvelope(rpc, headers, 'taskId')
+  const checked = checkEnvelope(rpc, request.headers, 'taskId')
   if (!checked.ok) return errorResponse(rpc.id, checked.error, 400)
   const { params, capabilities, id } = checked.value
   if (!declaresTasks(capabilities)) return errorResponse(id, tasksRequired().error)

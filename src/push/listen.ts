@@ -2,10 +2,9 @@
  * `subscriptions/listen` with `taskIds` (SEP-2663): one event stream per request, fed by one socket per
  * task. Filters of the core in the same request are served by the SDK, whose stream is woven in.
  */
-import type { McpHttpHandler } from '@modelcontextprotocol/server'
-import type { Principal } from '../auth/principal'
 import { isObject } from '../json'
 import { authInfoOf } from '../mcp/core'
+import type { Incoming } from '../mcp/incoming'
 import type { Services } from '../mcp/services'
 import { errorResponse, INVALID_PARAMS, refuse, type RequestId, type RpcRequest } from '../protocol/jsonrpc'
 import {
@@ -29,10 +28,7 @@ export function listensToTasks(params: Record<string, unknown>): boolean {
 
 export async function answerListen(
   rpc: RpcRequest,
-  request: Request,
-  principal: Principal,
-  services: Services,
-  core: McpHttpHandler,
+  { request, principal, services, core }: Incoming,
 ): Promise<Response> {
   const checked = checkEnvelope(rpc, request.headers)
   if (!checked.ok) return errorResponse(rpc.id, checked.error, 400)

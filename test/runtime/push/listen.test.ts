@@ -36,7 +36,7 @@ test('a notification is what tasks/get answers at that moment', async () => {
   await untilEnded(taskId)
   const { resultType: _, _meta, ...task } = await get(taskId)
   const messages = await new Events(await listen([taskId])).all()
-  const { _meta: noteMeta, ...note } = messages[1].params
+  const { _meta: _ignored, ...note } = messages[1].params
   expect(note).toEqual(task)
   expect(messages).toHaveLength(3)
 })

@@ -1,0 +1,37 @@
+/** One message on its way through the endpoint, with everything its answer may need. */
+import type { McpHttpHandler } from '@modelcontextprotocol/server'
+import type { Principal } from '../auth/principal'
+import { isObject } from '../json'
+import type { TaskTool } from '../tool'
+import { authInfoOf } from './core'
+import type { Services } from './services'
+
+export interface Incoming {
+  readonly request: Request
+  /** The JSON-RPC message. */
+  readonly body: Record<string, unknown>
+  readonly principal: Principal
+  readonly services: Services
+  readonly core: McpHttpHandler
+  waitUntil(work: Promise<unknown>): void
+}
+
+export function paramsOf({ body }: Incoming): Record<string, unknown> {
+  return isObject(body['params']) ? body['params'] : {}
+}
+
+/** The task tool that a `tools/call` names. */
+export function taskToolOf(incoming: Incoming): TaskTool | undefined {
+  if (incoming.body['method'] !== 'tools/call') return undefined
+  return incoming.services.taskTools.get(String(paramsOf(incoming)['name']))
+}
+
+/** Leaves the message to the SDK. */
+export function toCore({ request, body, principal, core }: Incoming): Promise<Response> {
+  return core.fetch(request, { authInfo: authInfoOf(principal), parsedBody: body })
+}
+
+/** Origin of this server as the caller, or its operator, sees it. */
+export function baseUrlOf({ request, services }: Incoming): string {
+  return services.env.PUBLIC_URL ?? new URL(request.url).origin
+}
