@@ -16,5 +16,5 @@ const greet = defineTool({
   },
 })
 
-export { TaskObject } from './push/task-object'
+export { TaskObject, TenantObject } from './index'
 export default createLonghaul({ name: 'longhaul', version: '0.1.0', tools: [greet] })

@@ -14,6 +14,7 @@ import { callTask } from '../run/stub'
 import { hasEnded } from '../task/snapshot'
 import type { TaskSnapshot } from '../task/types'
 import { toolError } from '../tool'
+import { idempotencyKeyOf } from './create'
 import type { Incoming } from './incoming'
 
 /** A caller that went away and cannot come back has the work cancelled after this time. */
@@ -156,8 +157,9 @@ function lastWord(task: TaskSnapshot): string {
 }
 
 /** The caller has gone. Without a `requestState` it cannot come back, and the work ends after a while. */
-async function abandon(leg: Leg, { services, principal }: Incoming): Promise<void> {
-  if (leg.round > 0) return
+async function abandon(leg: Leg, incoming: Incoming): Promise<void> {
+  const { services, principal } = incoming
+  if (leg.round > 0 || idempotencyKeyOf(incoming) !== undefined) return
   await callTask(services.stubs, leg.taskId, (task) => task.leash(principal.tenant, LEASH_MS))
 }
 

@@ -28,7 +28,7 @@ import { callTask } from '../run/stub'
 import { judge, misfit as misfitText } from '../task/questions'
 import { type Ask, type TaskTool, toolError } from '../tool'
 import { answerBlocking, type Leg, LEASH_MS } from './block'
-import { createTask, misfitOf } from './create'
+import { createTask, misfitOf, refusedCreation } from './create'
 import type { Incoming } from './incoming'
 import type { Services } from './services'
 
@@ -63,12 +63,18 @@ export async function answerToolCall(rpc: RpcRequest, tool: TaskTool, incoming: 
   const { gathered } = gathering
   const task = { dialect: '2026-07-28', capabilities, input, gathered } as const
   if (declaresTasks(capabilities)) {
-    const { snapshot } = await createTask(tool, task, incoming)
-    return resultText(id, services.modern.created(snapshot))
+    const created = await createTask(tool, task, incoming)
+    return created.ok
+      ? resultText(id, services.modern.created(created.snapshot))
+      : refusedCreation(id, created)
   }
-  const leashMs = services.limits.blockForMs + LEASH_MS
-  const { taskId } = await createTask(tool, { ...task, leashMs }, incoming)
-  return answerBlocking(checked.value, { taskId, round: 0, audience }, incoming)
+  const created = await createTask(
+    tool,
+    { ...task, leashMs: services.limits.blockForMs + LEASH_MS },
+    incoming,
+  )
+  if (!created.ok) return refusedCreation(id, created)
+  return answerBlocking(checked.value, { taskId: created.taskId, round: 0, audience }, incoming)
 }
 
 /** A retry of a call that went on: it brings answers, if there were questions, and waits again. */

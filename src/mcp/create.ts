@@ -1,10 +1,23 @@
 /** From a checked call to a durable task: the same for every dialect. */
-import { type JsonObject } from '../json'
+import { digest } from '../auth/seal'
+import { isObject, type JsonObject } from '../json'
+import {
+  errorResponse,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  refuse,
+  type RequestId,
+  type RpcError,
+} from '../protocol/jsonrpc'
 import { callTask } from '../run/stub'
 import { describe } from '../task/questions'
 import type { Dialect } from '../task/types'
 import type { TaskTool } from '../tool'
-import { baseUrlOf, type Incoming } from './incoming'
+import { baseUrlOf, type Incoming, paramsOf } from './incoming'
+
+/** `_meta` key of a call that may be retried: the same key, tool and arguments get the same task. */
+const META_IDEMPOTENCY_KEY = 'longhaul.dev/idempotencyKey'
+const MAX_KEY_CHARS = 255
 
 /** Why the arguments do not fit, in words for the model (SEP-1303), or `undefined` when they do. */
 export async function misfitOf(tool: TaskTool, args: Record<string, unknown>): Promise<string | undefined> {
@@ -24,17 +37,41 @@ export interface NewTask {
   readonly ttlMs?: number
 }
 
-/** Durable when it returns. */
-export async function createTask(
-  tool: TaskTool,
-  { dialect, capabilities, input, gathered = {}, leashMs, ttlMs }: NewTask,
-  incoming: Incoming,
-): Promise<{ readonly taskId: string; readonly snapshot: string }> {
+export type Created =
+  | { readonly ok: true; readonly taskId: string; readonly snapshot: string }
+  | { readonly ok: false; readonly error: RpcError; readonly status: number; readonly retryAfterMs?: number }
+
+/**
+ * Reserves room with the tenant's object, then creates the task, durable when this returns. A call with
+ * the idempotency key of an earlier one gets that one's task; creating it again changes nothing.
+ */
+export async function createTask(tool: TaskTool, task: NewTask, incoming: Incoming): Promise<Created> {
   const { services, principal } = incoming
-  const taskId = await services.ids.mint(principal.tenant)
-  const policy = services.policyOf(tool)
-  const snapshot = await callTask(services.stubs, taskId, (task) =>
-    task.create({
+  const { dialect, capabilities, input, gathered = {}, leashMs, ttlMs } = task
+  const key = idempotencyKeyOf(incoming)
+  if (key !== undefined && (key === '' || key.length > MAX_KEY_CHARS)) {
+    const { error } = refuse(
+      INVALID_PARAMS,
+      `Invalid params: an idempotency key has 1 to ${MAX_KEY_CHARS} characters.`,
+    )
+    return { ok: false, error, status: 400 }
+  }
+  const toolPolicy = services.policyOf(tool)
+  const policy =
+    ttlMs === undefined ? toolPolicy : { ...toolPolicy, ttlMs: Math.min(ttlMs, services.limits.maxTtlMs) }
+  const minted = await services.ids.mint(principal.tenant)
+  const tenant = services.tenant(principal.tenant)
+  const reserved = await tenant.reserve({
+    taskId: minted,
+    expiresAt: Date.now() + policy.ttlMs,
+    maxLive: services.limits.liveTasks,
+    maxPerMinute: services.limits.creationsPerMinute,
+    ...(key !== undefined && { idempotency: { key, digest: await digest(`${tool.name}\n${input}`) } }),
+  })
+  if (!reserved.ok) return refusal(reserved, services.limits)
+  const { taskId } = reserved
+  const snapshot = await callTask(services.stubs, taskId, (object) =>
+    object.create({
       taskId,
       principal,
       dialect,
@@ -45,9 +82,61 @@ export async function createTask(
       gathered,
       baseUrl: baseUrlOf(incoming),
       lineage: taskId,
-      policy: ttlMs === undefined ? policy : { ...policy, ttlMs: Math.min(ttlMs, services.limits.maxTtlMs) },
-      ...(leashMs !== undefined && { leashMs }),
+      policy,
+      // Whoever has a key can come back.
+      ...(leashMs !== undefined && key === undefined && { leashMs }),
     }),
   )
-  return { taskId, snapshot }
+  return { ok: true, taskId, snapshot }
+}
+
+/** The error response of a creation that was refused, and when to try again. */
+export function refusedCreation(
+  id: RequestId,
+  refused: Extract<Created, { ok: false }>,
+  status = refused.status,
+): Response {
+  const headers: Record<string, string> =
+    refused.retryAfterMs === undefined
+      ? {}
+      : { 'retry-after': String(Math.ceil(refused.retryAfterMs / 1_000)) }
+  return errorResponse(id, refused.error, status, headers)
+}
+
+function refusal(
+  reserved: Extract<
+    Awaited<ReturnType<ReturnType<Incoming['services']['tenant']>['reserve']>>,
+    { ok: false }
+  >,
+  { liveTasks, creationsPerMinute }: Incoming['services']['limits'],
+): Created {
+  if (reserved.reason === 'idempotency_conflict') {
+    const message =
+      'Invalid params: this idempotency key was used for a call with another tool or other arguments.'
+    return { ok: false, error: refuse(INVALID_PARAMS, message).error, status: 200 }
+  }
+  const { reason: limit, retryAfterMs } = reserved
+  const message =
+    limit === 'live_tasks'
+      ? `Too many tasks: ${liveTasks} have not ended yet. Wait for one, or cancel one.`
+      : `Too many calls: at most ${creationsPerMinute} tasks may be created in a minute.`
+  return {
+    ok: false,
+    error: { code: INTERNAL_ERROR, message, data: { limit, retryAfterMs } },
+    status: 429,
+    retryAfterMs,
+  }
+}
+
+/** From `_meta`, or from the header, which may be quoted (draft-ietf-httpapi-idempotency-key-header). */
+export function idempotencyKeyOf(incoming: Incoming): string | undefined {
+  const meta = paramsOf(incoming)['_meta']
+  const inMeta = isObject(meta) ? meta[META_IDEMPOTENCY_KEY] : undefined
+  if (typeof inMeta === 'string') return inMeta
+  return (
+    incoming.request.headers
+      .get('idempotency-key')
+      ?.trim()
+      .replace(/^"(.*)"$/, '$1') ?? undefined
+  )
 }

@@ -5,6 +5,7 @@
 import { asRequest, errorResponse, parseMessage, readableId } from '../protocol/jsonrpc'
 import { dialectOf } from '../protocol/dialect'
 import { answerListen, listensToTasks } from '../push/listen'
+import { answerArticle, refuseWithoutTasks } from './article'
 import { answerToolCall } from './call'
 import { type Incoming, paramsOf, taskToolOf, toCore } from './incoming'
 import { answerTaskMethod, isTaskMethod } from './tasks'
@@ -16,12 +17,29 @@ export async function answerMessage(text: string, rest: Omit<Incoming, 'body'>):
   switch (dialectOf(incoming.body, incoming.request.headers)) {
     case 'modern':
       return answerModern(incoming)
-    case '2025':
     case 'article':
+      return answerArticle(incoming)
     case 'stored':
-    case 'core':
+      return answerStored(incoming)
+    case '2025':
       return toCore(incoming)
+    case 'core':
+      return answerUnversioned(incoming)
   }
+}
+
+/** Nothing says which protocol it is: the SDK's, unless it calls a tool that cannot do without Tasks. */
+async function answerUnversioned(incoming: Incoming): Promise<Response> {
+  const id = readableId(incoming.body)
+  const tool = taskToolOf(incoming)
+  return id !== undefined && tool?.task?.support === 'required'
+    ? refuseWithoutTasks(id, tool)
+    : toCore(incoming)
+}
+
+/** No revision is named: the task is read in the dialect it was created in. */
+async function answerStored(incoming: Incoming): Promise<Response> {
+  return answerArticle(incoming)
 }
 
 async function answerModern(incoming: Incoming): Promise<Response> {

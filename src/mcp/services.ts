@@ -13,11 +13,13 @@ import type { TaskFeed } from '../push/follow'
 import { callTask, type TaskStubs } from '../run/stub'
 import type { TaskEnv } from '../task/object'
 import type { TaskApi, TaskPolicy } from '../task/types'
+import type { TenantApi } from '../tenant/object'
 import type { TaskTool, Tool } from '../tool'
 
 /** Bindings and variables the system itself needs; tools add their own. */
 export interface LonghaulEnv extends AuthEnv, TaskEnv {
   readonly TASKS: DurableObjectNamespace
+  readonly TENANTS: DurableObjectNamespace
   /** `<id>:<secret>[,…]`, see `auth/keys.ts`. Optional in local development only. */
   readonly SIGNING_KEYS?: string
   /** Origin for callback URLs, when it is not the one requests arrive at. */
@@ -43,6 +45,10 @@ declare global {
 export interface Limits {
   /** Cap on every tool's time-to-live. Default 30 days. */
   readonly maxTtl?: Duration
+  /** Tasks of one tenant that have not ended. Default 1000. */
+  readonly liveTasks?: number
+  /** Tasks that one tenant may create in a minute. Default 600. */
+  readonly creationsPerMinute?: number
   /** Default 4 MiB; larger bodies are refused with HTTP 413. */
   readonly maxRequestBytes?: number
   /** Default 8 MiB; a larger result fails its task with a sentence that says what to do. */
@@ -63,6 +69,7 @@ export interface Services {
   readonly keys: SigningKeys
   readonly ids: TaskIds
   readonly stubs: TaskStubs
+  tenant(name: string): TenantApi
   /** Follows a task on behalf of a tenant. */
   feed(taskId: string, tenant: string): TaskFeed
   readonly modern: ModernCodec
@@ -71,6 +78,8 @@ export interface Services {
     readonly blockForMs: number
     readonly maxRounds: number
     readonly maxTtlMs: number
+    readonly liveTasks: number
+    readonly creationsPerMinute: number
     readonly keepaliveMs: number
   }
   policyOf(tool: TaskTool): TaskPolicy
@@ -124,6 +133,8 @@ export function createServices(
     keys,
     ids: new TaskIds(keys, maxTtlMs + Math.max(DEFAULT_RETENTION_MS, ...retentions)),
     stubs,
+    // As for `stubs`.
+    tenant: (name) => env.TENANTS.getByName(name) as unknown as TenantApi,
     feed: (taskId, tenant) => ({
       open: async () => (await connect(env, taskId, 'feed', tenant)).webSocket,
       read: () => callTask(stubs, taskId, (task) => task.read(tenant)),
@@ -134,6 +145,8 @@ export function createServices(
       blockForMs: Math.min(toMs(limits.blockFor ?? MAX_BLOCK_MS), MAX_BLOCK_MS),
       maxRounds: limits.maxRounds ?? 10,
       maxTtlMs,
+      liveTasks: limits.liveTasks ?? 1_000,
+      creationsPerMinute: limits.creationsPerMinute ?? 600,
       keepaliveMs: Math.min(Number(env.SSE_KEEPALIVE_MS ?? MAX_KEEPALIVE_MS), MAX_KEEPALIVE_MS),
     },
     policyOf: ({ task = {}, ...tool }) => ({

@@ -7,6 +7,8 @@
  * @see https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html
  */
 import { isObject, type Json } from '../json'
+import { statusOf } from '../task/snapshot'
+import type { TaskSnapshot } from '../task/types'
 import {
   type Checked,
   HEADER_MISMATCH,
@@ -170,8 +172,9 @@ export class ModernCodec {
     this.#metaText = server ? `,"_meta":${JSON.stringify(this.#meta)}` : ''
   }
 
-  /** `CreateTaskResult`: flat, marked `task`. The snapshot is that of a task just created. */
+  /** `CreateTaskResult`: flat, marked `task`; what is asked or came out is for `tasks/get` to say. */
   created(snapshot: string): string {
+    if (statusOf(snapshot) !== 'working') snapshot = withoutDetails(snapshot)
     return `{"resultType":"task"${this.#metaText},${snapshot.slice(1)}`
   }
 
@@ -194,6 +197,17 @@ export class ModernCodec {
       _meta: { ...meta, ...this.#meta },
     })
   }
+}
+
+/** A retried call may find its task further on. */
+function withoutDetails(snapshot: string): string {
+  const {
+    inputRequests: _asks,
+    result: _result,
+    error: _error,
+    ...task
+  } = JSON.parse(snapshot) as TaskSnapshot
+  return JSON.stringify(task)
 }
 
 /** Unknown, foreign, malformed and expired ids all get this: an id must not tell whether it exists. */

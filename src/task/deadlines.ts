@@ -13,6 +13,8 @@ export interface Deadlines {
   readonly wakeAt: number | null
   /** Nobody can come back for the result after this: the work is cancelled. */
   readonly leashAt: number | null
+  /** The tenant's object has not yet heard that the task has ended. */
+  readonly releaseAt: number | null
 }
 
 /** The earliest deadline that matters in this phase, in milliseconds since the epoch. */
@@ -25,6 +27,6 @@ export function nextDeadline(task: Deadlines): number {
         : task.phase === 'waiting'
           ? task.wakeAt
           : null
-  const leash = task.phase === 'ended' ? null : task.leashAt
-  return Math.min(task.expiresAt, inPhase ?? Infinity, leash ?? Infinity)
+  const beside = task.phase === 'ended' ? task.releaseAt : task.leashAt
+  return Math.min(task.expiresAt, inPhase ?? Infinity, beside ?? Infinity)
 }

@@ -6,6 +6,7 @@
 import { DurableObject } from 'cloudflare:workers'
 import { z } from 'zod'
 import { isObject, type Json, type JsonObject, utf8Bytes } from '../json'
+import { RateWindow } from '../rate'
 import { backoffMs } from '../retry'
 import {
   answered,
@@ -22,12 +23,14 @@ import { closeQuietly, type DoorProtocol, Listeners } from './listeners'
 import { isTerminal } from './machine'
 import type { WorkMessage } from './outbox'
 import { describe, judge, MAX_TRIES, supersede, unanswered } from './questions'
+import type { TenantApi } from '../tenant/object'
 import type { JournalRow, TaskRow } from './store'
 import { expiresAt, INTERNAL_ERROR, Task } from './task'
 import type {
   Claim,
   CreateTask,
   Delivery,
+  Dialect,
   JournalRecord,
   NewQuestion,
   Outcome,
@@ -35,11 +38,13 @@ import type {
   RunReply,
   TaskApi,
   TaskError,
+  Throttled,
 } from './types'
 
 export interface TaskEnv {
   readonly WORK_QUEUE: Queue<WorkMessage>
   readonly SLOW_QUEUE: Queue<WorkMessage>
+  readonly TENANTS: DurableObjectNamespace
   /** How long a run may be silent before another takes over, in ms. Default 30000. */
   readonly TASK_LEASE_MS?: string | number
   /** When an unclaimed message is taken for lost, in ms. Default 5000. */
@@ -53,22 +58,31 @@ const ALARM_AGAIN_MS = 30_000
 /** One journal entry, and all of them together (an RPC carries 32 MiB). */
 const MAX_ENTRY_BYTES = 128_000
 const MAX_JOURNAL_CHARS = 16_000_000
+/** Clients poll every 100 to 200 ms whatever they are told; this is well past that. */
+const MAX_POLLS = 150
+const POLL_WINDOW_MS = 10_000
 const LOST: RunReply = { lost: true }
 
 export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   readonly #listeners: Listeners
   readonly #task: Task
   readonly #leaseMs: number
+  readonly #polls = new RateWindow(POLL_WINDOW_MS)
   /** The lease as extended by heartbeats that wrote nothing. */
   #leaseUntil = 0
 
   constructor(ctx: DurableObjectState, env: TaskEnv, door: DoorProtocol) {
     super(ctx, env)
     this.#listeners = new Listeners(ctx, door)
-    this.#task = new Task(ctx, this.#listeners, {
+    const queues = {
       work: env.WORK_QUEUE,
       slow: env.SLOW_QUEUE,
       resendMs: Number(env.TASK_RESEND_MS ?? DEFAULT_RESEND_MS),
+    }
+    this.#task = new Task(ctx, this.#listeners, queues, async (row) => {
+      // The object implements TenantApi; see `Services.tenant`.
+      const tenant = env.TENANTS.getByName(row.head.principal.tenant) as unknown as TenantApi
+      await tenant.release(row.head.taskId, expiresAt(row))
     })
     this.#leaseMs = Number(env.TASK_LEASE_MS ?? DEFAULT_LEASE_MS)
   }
@@ -81,6 +95,14 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
    */
   async create(command: CreateTask): Promise<string> {
     return this.#task.snapshot(this.#task.row() ?? this.#task.create(command))
+  }
+
+  /** {@link read} for clients that poll: far past the interval they were told, they are told to wait. */
+  async poll(tenant: string): Promise<string | null | Throttled> {
+    const row = this.#owned(tenant)
+    if (!row) return null
+    const retryAfterMs = this.#polls.take(Date.now(), MAX_POLLS)
+    return retryAfterMs > 0 ? { retryAfterMs } : this.#task.snapshot(row)
   }
 
   /** The snapshot as JSON text, or `null` for anybody but the owner, and when there is no such task. */
@@ -128,6 +150,18 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     if (isTerminal(row.status)) return true
     this.#task.commit(row, { ...row, leashAt: ms === null ? null : Date.now() + ms })
     return true
+  }
+
+  /** The snapshot, and the dialect the task was created in. */
+  async readStored(tenant: string): Promise<{ readonly dialect: Dialect; readonly snapshot: string } | null> {
+    const row = this.#owned(tenant)
+    return row ? { dialect: row.head.dialect, snapshot: this.#task.snapshot(row) } : null
+  }
+
+  /** For the tenant's object: whether the task counts, and when its time is over. */
+  async liveUntil(): Promise<{ readonly live: boolean; readonly expiresAt: number }> {
+    const row = this.#task.live()
+    return row ? { live: !isTerminal(row.status), expiresAt: expiresAt(row) } : { live: false, expiresAt: 0 }
   }
 
   /** An event from outside. The caller has verified the callback's signature. */
@@ -375,6 +409,8 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       this.#task.resend(row, now)
     } else if (row.phase === 'waiting' && row.wakeAt !== null && now >= row.wakeAt) {
       this.#wake(row, now)
+    } else if (row.phase === 'ended' && row.releaseAt !== null && now >= row.releaseAt) {
+      this.#task.releaseAgain(row, now)
     }
   }
 

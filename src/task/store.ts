@@ -27,6 +27,7 @@ export interface TaskRow extends MachineState {
   readonly resendAt: number | null
   readonly wakeAt: number | null
   readonly leashAt: number | null
+  readonly releaseAt: number | null
   /** What the alarm is set to. */
   readonly alarmAt: number | null
   readonly outcome: StoredOutcome | null
@@ -75,14 +76,14 @@ export class TaskStore {
       attempts INTEGER NOT NULL, cancel_requested INTEGER NOT NULL, open_questions INTEGER NOT NULL,
       message TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ttl_ms INTEGER NOT NULL,
       gaps TEXT NOT NULL, queue TEXT NOT NULL, sent_at INTEGER NOT NULL, sends INTEGER NOT NULL,
-      lease_until INTEGER, resend_at INTEGER, wake_at INTEGER, leash_at INTEGER, alarm_at INTEGER, outcome TEXT)`)
+      lease_until INTEGER, resend_at INTEGER, wake_at INTEGER, leash_at INTEGER, release_at INTEGER, alarm_at INTEGER, outcome TEXT)`)
     this.#sql.exec(`CREATE TABLE journal (
       seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,
       data TEXT NOT NULL, at INTEGER)`)
     this.#nextSeq = 1
     const inline = input.length <= INLINE_CHARS
     this.#sql.exec(
-      `INSERT INTO task VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+      `INSERT INTO task VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
       JSON.stringify(row.head),
       inline ? input : null,
       ...columns(row),
@@ -106,7 +107,7 @@ export class TaskStore {
     this.#sql.exec(
       `UPDATE task SET status=?, phase=?, dispatch=?, token=?, attempts=?, cancel_requested=?, open_questions=?,
        message=?, created_at=?, updated_at=?, ttl_ms=?, gaps=?, queue=?, sent_at=?, sends=?, lease_until=?,
-       resend_at=?, wake_at=?, leash_at=?, alarm_at=?, outcome=?`,
+       resend_at=?, wake_at=?, leash_at=?, release_at=?, alarm_at=?, outcome=?`,
       ...columns(row),
     )
   }
@@ -240,6 +241,7 @@ function columns(row: TaskRow): SqlStorageValue[] {
     row.resendAt,
     row.wakeAt,
     row.leashAt,
+    row.releaseAt,
     row.alarmAt,
     row.outcome && JSON.stringify(row.outcome),
   ]
@@ -270,6 +272,7 @@ function rowOf(row: Record<string, SqlStorageValue>): TaskRow {
     resendAt: time('resend_at'),
     wakeAt: time('wake_at'),
     leashAt: time('leash_at'),
+    releaseAt: time('release_at'),
     alarmAt: time('alarm_at'),
     outcome: row['outcome'] === null ? null : (JSON.parse(row['outcome'] as string) as StoredOutcome),
   }

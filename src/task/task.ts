@@ -17,6 +17,8 @@ import type { CreateTask, ProgressNote, TaskError } from './types'
 export const INTERNAL_ERROR = -32603
 /** Larger snapshots are put together when they are read, not kept. */
 const MAX_KEPT_CHARS = 256 * 1024
+/** How long to wait for the tenant's object to acknowledge the end of a task. */
+const RELEASE_AGAIN_MS = 30_000
 
 export interface TaskQueues {
   readonly work: Queue<WorkMessage>
@@ -24,6 +26,9 @@ export interface TaskQueues {
   /** When an unclaimed message is taken for lost, in ms. */
   readonly resendMs: number
 }
+
+/** Tells the tenant's object that a task has ended. May be called more than once. */
+export type Release = (row: TaskRow) => Promise<void>
 
 /** What changes together with a move. */
 export interface Change {
@@ -45,17 +50,19 @@ export class Task {
   readonly #store: TaskStore
   readonly #listeners: Listeners
   readonly #queues: TaskQueues
+  readonly #release: Release
   // Caches of what is stored; `#unsaved` marks a status text that the next write will store.
   #row: TaskRow | undefined
   #journal: Map<string, JournalRow> | undefined
   #snapshot: string | undefined
   #unsaved = false
 
-  constructor(ctx: DurableObjectState, listeners: Listeners, queues: TaskQueues) {
+  constructor(ctx: DurableObjectState, listeners: Listeners, queues: TaskQueues, release: Release) {
     this.#ctx = ctx
     this.#store = new TaskStore(ctx.storage.sql)
     this.#listeners = listeners
     this.#queues = queues
+    this.#release = release
   }
 
   // ---------------------------------------------------------------- reading
@@ -118,6 +125,7 @@ export class Task {
       ...this.#dispatchNow(now),
       queue: head.policy.queue,
       leashAt: leashMs === undefined ? null : now + leashMs,
+      releaseAt: null,
       alarmAt: null,
       outcome: null,
     })
@@ -139,6 +147,7 @@ export class Task {
     }
     const next = this.commit(row, { ...row, ...patch }, change, moved.ended !== undefined)
     if (moved.dispatched) this.#send(next)
+    if (moved.ended) this.#tellTenant(next)
     return moved
   }
 
@@ -202,6 +211,11 @@ export class Task {
     )
   }
 
+  /** Tells the tenant's object again, which has not acknowledged yet. */
+  releaseAgain(row: TaskRow, now: number): void {
+    this.#tellTenant(this.commit(row, { ...row, releaseAt: now + RELEASE_AGAIN_MS }))
+  }
+
   /** Deletes everything. */
   async erase(): Promise<void> {
     this.#forget()
@@ -226,6 +240,16 @@ export class Task {
     this.#ctx.waitUntil(send(this.#queues[row.queue], message).catch(() => undefined))
   }
 
+  /** Until it is acknowledged, a deadline sees to it that it is said again. */
+  #tellTenant(row: TaskRow): void {
+    const told = this.#release(row).then(() => {
+      const current = this.row()
+      // The alarm was set for saying it again; there is nothing to say.
+      if (current) this.commit(current, { ...current, releaseAt: null, alarmAt: null })
+    })
+    this.#ctx.waitUntil(told.catch(() => undefined))
+  }
+
   /** Outcome, deadlines and retention of a task that ends now. */
   #ended(row: TaskRow, { resultText, failure }: Change, now: number): TaskRow {
     for (const { row: open } of this.openQuestions()) this.#remember({ ...open, state: 'withdrawn' })
@@ -246,6 +270,7 @@ export class Task {
       resendAt: null,
       wakeAt: null,
       leashAt: null,
+      releaseAt: now + RELEASE_AGAIN_MS,
       // A job that used up its time must not lose its result.
       ttlMs: Math.max(row.ttlMs, now - row.createdAt + row.head.policy.retentionMs),
       // The next alarm is the last one; what was armed before would ring for nothing.

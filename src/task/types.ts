@@ -138,6 +138,11 @@ export interface ProgressNote {
   readonly message: string
 }
 
+/** A client polls far faster than it was asked to. */
+export interface Throttled {
+  readonly retryAfterMs: number
+}
+
 /** What became of an event from outside. */
 export type Delivery =
   | { readonly ok: true; readonly duplicate: boolean }
@@ -147,10 +152,13 @@ export type Delivery =
 /** The methods of a Task object, as callers see them through a stub. */
 export interface TaskApi {
   create(command: CreateTask): Promise<string>
+  poll(tenant: string): Promise<string | null | Throttled>
   read(tenant: string): Promise<string | null>
   update(tenant: string, inputResponses: JsonObject): Promise<boolean>
   cancel(tenant: string): Promise<boolean>
   leash(tenant: string, ms: number | null): Promise<boolean>
+  readStored(tenant: string): Promise<{ readonly dialect: Dialect; readonly snapshot: string } | null>
+  liveUntil(): Promise<{ readonly live: boolean; readonly expiresAt: number }>
   deliver(event: string, payload: Json): Promise<Delivery>
   note(note: ProgressNote): Promise<boolean>
 

@@ -1,6 +1,6 @@
 declare namespace Cloudflare {
   interface GlobalProps {
     mainModule: typeof import('./worker')
-    durableNamespaces: 'TaskObject'
+    durableNamespaces: 'TaskObject' | 'TenantObject'
   }
 }

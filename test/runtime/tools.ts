@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index'
+import { articleTools } from './tools/article-tools'
 import { pushTools } from './tools/push-tools'
 
 const greet = defineTool({
@@ -12,4 +13,4 @@ const greet = defineTool({
   },
 })
 
-export const tools: readonly Tool[] = [greet, ...pushTools]
+export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools]

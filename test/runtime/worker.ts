@@ -2,7 +2,7 @@
 import { createLonghaul } from '../../src/index'
 import { tools } from './tools'
 
-export { TaskObject } from '../../src/index'
+export { TaskObject, TenantObject } from '../../src/index'
 export default createLonghaul({
   name: 'runtime-tests',
   version: '1.0.0',
