@@ -25,6 +25,7 @@ import { callTask } from '../run/stub'
 import type { TaskSnapshot } from '../task/types'
 import { type TaskTool, toolError } from '../tool'
 import { createTask, misfitOf, refusedCreation } from './create'
+import { tooFast } from './tasks'
 import { type Incoming, paramsOf, taskToolOf, toCore } from './incoming'
 
 const BORN_TRIES = 10
@@ -85,8 +86,13 @@ export async function answerTask({ id, method }: RpcRequest, incoming: Incoming)
   if (method === 'tasks/update' && !isObject(responses))
     return invalid(id, '"inputResponses" must be an object.')
   const mine = await services.ids.accept(tenant, taskId)
-  const snapshot = mine ? await callTask(services.stubs, taskId, (task) => task.read(tenant)) : null
+  const snapshot = mine
+    ? await callTask(services.stubs, taskId, (task) =>
+        method === 'tasks/get' ? task.poll(tenant) : task.read(tenant),
+      )
+    : null
   if (snapshot === null) return failed(id, UNKNOWN_TASK)
+  if (typeof snapshot !== 'string') return tooFast(id, snapshot)
   if (method === 'tasks/get') return result(id, polledTask(parse(snapshot)))
   const known = await callTask(services.stubs, taskId, (task) =>
     method === 'tasks/cancel'

@@ -1,8 +1,17 @@
 /** `tasks/get`, `tasks/update` and `tasks/cancel` of revision 2026-07-28: straight to the object. */
 import { isObject, type JsonObject } from '../json'
-import { errorResponse, INVALID_PARAMS, refuse, resultText, type RpcRequest } from '../protocol/jsonrpc'
+import {
+  errorResponse,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  refuse,
+  type RequestId,
+  resultText,
+  type RpcRequest,
+} from '../protocol/jsonrpc'
 import { checkEnvelope, declaresTasks, tasksRequired, UNKNOWN_TASK } from '../protocol/modern'
 import { callTask } from '../run/stub'
+import type { Throttled } from '../task/types'
 import type { Incoming } from './incoming'
 
 export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel'
@@ -30,10 +39,9 @@ export async function answerTaskMethod(
   if (!(await services.ids.accept(tenant, taskId))) return errorResponse(id, UNKNOWN_TASK)
 
   if (rpc.method === 'tasks/get') {
-    const snapshot = await callTask(services.stubs, taskId, (task) => task.read(tenant))
-    return snapshot === null
-      ? errorResponse(id, UNKNOWN_TASK)
-      : resultText(id, services.modern.detailed(snapshot))
+    const polled = await callTask(services.stubs, taskId, (task) => task.poll(tenant))
+    if (polled === null) return errorResponse(id, UNKNOWN_TASK)
+    return typeof polled === 'string' ? resultText(id, services.modern.detailed(polled)) : tooFast(id, polled)
   }
   const known = await callTask(services.stubs, taskId, (task) =>
     rpc.method === 'tasks/cancel'
@@ -42,6 +50,13 @@ export async function answerTaskMethod(
         task.update(tenant, responses as JsonObject),
   )
   return known ? resultText(id, services.modern.acknowledgement()) : errorResponse(id, UNKNOWN_TASK)
+}
+
+/** HTTP 429: which limit, and how long to wait. */
+export function tooFast(id: RequestId, { retryAfterMs }: Throttled): Response {
+  const message = 'Too many polls of this task: poll at the interval that it suggests.'
+  const error = { code: INTERNAL_ERROR, message, data: { limit: 'polls', retryAfterMs } }
+  return errorResponse(id, error, 429, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) })
 }
 
 function invalid({ id }: RpcRequest, problem: string): Response {
