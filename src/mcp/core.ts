@@ -39,7 +39,21 @@ export function createCore(
       else mcp.registerTool(name, config, () => refuseTaskTool(name))
     }
     configure?.(mcp, { principal, env: services.env })
+    promiseNoListChanges(mcp)
     return mcp
+  })
+}
+
+/**
+ * The SDK promises `listChanged` for whatever is registered. The lists of a Worker change with a
+ * deployment, where no stream of the old one is told: so the promise is taken back.
+ */
+function promiseNoListChanges({ server }: McpServer): void {
+  const { prompts, resources } = server.getCapabilities()
+  server.registerCapabilities({
+    tools: { listChanged: false },
+    ...(prompts && { prompts: { ...prompts, listChanged: false } }),
+    ...(resources && { resources: { ...resources, listChanged: false } }),
   })
 }
 
