@@ -1,5 +1,6 @@
 /** The public API: what a tool author and a deployment need. */
 export { createLonghaul, type Longhaul, type LonghaulOptions } from './longhaul'
+export type { SealState } from './mcp/request-state'
 export type { Limits, LonghaulEnv } from './mcp/services'
 export {
   type Answer,

@@ -30,10 +30,8 @@ import { type Ask, type TaskTool, toolError } from '../tool'
 import { answerBlocking, type Leg, LEASH_MS } from './block'
 import { createTask, misfitOf, refusedCreation } from './create'
 import type { Incoming } from './incoming'
+import { REQUEST_STATE_TTL_MS } from './request-state'
 import type { Services } from './services'
-
-/** A gathering round is answered within this time, or starts again. */
-const GATHER_TTL_MS = 15 * 60_000
 
 export async function answerToolCall(rpc: RpcRequest, tool: TaskTool, incoming: Incoming): Promise<Response> {
   const { services, principal, request } = incoming
@@ -145,6 +143,12 @@ async function gather(
     else inputRequests[key] = verdict ? elicitation(misfitText(message, verdict.problem), schema) : request
   }
   if (Object.keys(inputRequests).length === 0) return { gathered }
-  const requestState = await seal(keys, 'request-state', audience, { gathered }, Date.now() + GATHER_TTL_MS)
+  const requestState = await seal(
+    keys,
+    'request-state',
+    audience,
+    { gathered },
+    Date.now() + REQUEST_STATE_TTL_MS,
+  )
   return { ask: { resultType: 'input_required', inputRequests, requestState } }
 }

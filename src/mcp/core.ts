@@ -8,12 +8,18 @@ import { METHOD_NOT_FOUND } from '../protocol/jsonrpc'
 import { type ServerInfo, TASKS_EXTENSION } from '../protocol/modern'
 import { ProtocolError } from '@modelcontextprotocol/server'
 import type { PlainTool } from '../tool'
+import { requestStateOf, type SealState } from './request-state'
 import type { Services } from './services'
 
 /** Adds prompts, resources or further SDK tools to the server of a request. */
 export type Configure = (
   server: McpServer,
-  context: { readonly principal: Principal; readonly env: Cloudflare.Env },
+  context: {
+    readonly principal: Principal
+    readonly env: Cloudflare.Env
+    /** For handlers that ask in several rounds. */
+    readonly sealState: SealState
+  },
 ) => void
 
 export function createCore(
@@ -22,10 +28,12 @@ export function createCore(
   configure: Configure | undefined,
 ): McpHttpHandler {
   return createMcpHandler(({ authInfo }) => {
+    const principal = principalOf(authInfo)
+    const { sealState, verify } = requestStateOf(services.keys, principal.tenant)
     const mcp = new McpServer(server, {
       capabilities: { tools: {}, extensions: { [TASKS_EXTENSION]: {} } },
+      requestState: { verify },
     })
-    const principal = principalOf(authInfo)
     for (const tool of services.tools.values()) {
       const { name, title, description, annotations, input, output } = tool
       const config = {
@@ -38,8 +46,22 @@ export function createCore(
       if (tool.kind === 'plain') mcp.registerTool(name, config, plainHandler(tool, principal, services))
       else mcp.registerTool(name, config, () => refuseTaskTool(name))
     }
-    configure?.(mcp, { principal, env: services.env })
+    configure?.(mcp, { principal, env: services.env, sealState })
+    promiseNoListChanges(mcp)
     return mcp
+  })
+}
+
+/**
+ * The SDK promises `listChanged` for whatever is registered. The lists of a Worker change with a
+ * deployment, where no stream of the old one is told: so the promise is taken back.
+ */
+function promiseNoListChanges({ server }: McpServer): void {
+  const { prompts, resources } = server.getCapabilities()
+  server.registerCapabilities({
+    tools: { listChanged: false },
+    ...(prompts && { prompts: { ...prompts, listChanged: false } }),
+    ...(resources && { resources: { ...resources, listChanged: false } }),
   })
 }
 

@@ -46,12 +46,12 @@ async function answerModern(incoming: Incoming): Promise<Response> {
   const { body } = incoming
   // A notification is the SDK's to acknowledge.
   if (body['id'] === undefined) return toCore(incoming)
+  const rpc = asRequest(body)
+  if (!rpc.ok) return errorResponse(readableId(body), rpc.error, 400)
   const tool = taskToolOf(incoming)
   const listens = body['method'] === 'subscriptions/listen' && listensToTasks(paramsOf(incoming))
   if (!isTaskMethod(body['method']) && !tool && !listens) return toCore(incoming)
 
-  const rpc = asRequest(body)
-  if (!rpc.ok) return errorResponse(readableId(body), rpc.error, 400)
   if (tool) return answerToolCall(rpc.value, tool, incoming)
   return listens ? answerListen(rpc.value, incoming) : answerTaskMethod(rpc.value, incoming)
 }

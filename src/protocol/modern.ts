@@ -59,6 +59,10 @@ export function checkEnvelope(
   const version = meta?.[META_PROTOCOL_VERSION]
   const headerVersion = headers.get('mcp-protocol-version')?.trim()
 
+  // Two that differ name no version at all, supported or not.
+  if (typeof version === 'string' && headerVersion !== undefined && version !== headerVersion) {
+    return mismatch('MCP-Protocol-Version', headerVersion, version)
+  }
   const named = typeof version === 'string' ? version : headerVersion
   if (named !== undefined && named !== REVISION) {
     return refuse(UNSUPPORTED_PROTOCOL_VERSION, `Unsupported protocol version: ${named}`, {
@@ -67,9 +71,6 @@ export function checkEnvelope(
     })
   }
   if (headerVersion === undefined) return missingHeader('MCP-Protocol-Version', REVISION)
-  if (typeof version === 'string' && version !== headerVersion) {
-    return mismatch('MCP-Protocol-Version', headerVersion, version)
-  }
   if (meta === undefined) return badMeta('_meta', 'missing')
   if (version === undefined) return badMeta(META_PROTOCOL_VERSION, 'missing')
   if (typeof version !== 'string') return badMeta(META_PROTOCOL_VERSION, 'expected a string')

@@ -7,5 +7,11 @@ export default createLonghaul({
   name: 'runtime-tests',
   version: '1.0.0',
   tools,
+  configure: (server) => {
+    server.registerResource('note', 'test://note', {}, ({ href }) => ({
+      contents: [{ uri: href, text: 'A note.' }],
+    }))
+    server.server.registerCapabilities({ resources: { subscribe: true } })
+  },
   limits: { blockFor: '3 seconds' },
 })

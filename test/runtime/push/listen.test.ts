@@ -86,13 +86,22 @@ test.each([['nonsense'], [[1, 2]], [Array.from({ length: 101 }, (_, i) => `tsk_$
 test('other filters keep working on the same stream, which then stays open', async () => {
   const taskId = await start('greet', { name: 'Ada' })
   await untilEnded(taskId)
-  const events = new Events(await listen([taskId], { toolsListChanged: true }))
+  const others = { resourceSubscriptions: ['test://note'] }
+  const events = new Events(await listen([taskId], others))
   const acknowledgement = await events.next()
-  expect(acknowledgement.params.notifications).toEqual({ toolsListChanged: true, taskIds: [taskId] })
+  expect(acknowledgement.params.notifications).toEqual({ ...others, taskIds: [taskId] })
   expect((await events.next()).params.status).toBe('completed')
   const silence = await Promise.race([events.next(), scheduler.wait(500).then(() => 'silence')])
   expect(silence).toBe('silence')
   await events.cancel()
+})
+
+test('a filter that the server does not promise is not acknowledged and keeps no stream open', async () => {
+  const taskId = await start('greet', { name: 'Ada' })
+  const others = { toolsListChanged: true, resourcesListChanged: true }
+  const messages = await new Events(await listen([taskId], others)).all()
+  expect(messages[0].params.notifications).toEqual({ taskIds: [taskId] })
+  expect(messages.at(-1).result.resultType).toBe('complete')
 })
 
 test('a result too large to push still arrives', async () => {
