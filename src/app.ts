@@ -4,6 +4,7 @@ import { Hono } from 'hono'
 import { checkContentType, checkOrigin, readBody, type Refusal } from './auth/door'
 import { answerMessage } from './mcp/endpoint'
 import type { Services } from './mcp/services'
+import { fault } from './observe/observer'
 import { errorResponse, INTERNAL_ERROR, INVALID_REQUEST } from './protocol/jsonrpc'
 import { answerCallback } from './push/callback'
 import { answerDoor } from './push/door'
@@ -87,9 +88,8 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
   app.notFound(() => Response.json({ error: 'Not found. The MCP endpoint is POST /mcp.' }, { status: 404 }))
 
   app.onError((error, c) => {
-    console.error(
-      JSON.stringify({ event: 'request_failed', path: c.req.path, error: error.stack ?? String(error) }),
-    )
+    // The first segment only: what follows may be a token.
+    fault({ event: 'request_failed', path: `/${c.req.path.split('/')[1] ?? ''}` }, error)
     return errorResponse(undefined, { code: INTERNAL_ERROR, message: 'Internal error.' }, 500)
   })
 

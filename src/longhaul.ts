@@ -59,6 +59,7 @@ export function createLonghaul(options: LonghaulOptions): Longhaul {
         tools: services.taskTools,
         env,
         stubs: services.stubs,
+        observer: services.observer,
         sliceMs:
           queue === 'work'
             ? Number(services.env.TASK_WORK_SLICE_MS ?? WORK_SLICE_MS)
@@ -66,7 +67,7 @@ export function createLonghaul(options: LonghaulOptions): Longhaul {
         callbackUrl: (claim, event, expiresAt) =>
           callbackUrl(services.keys, claim.baseUrl, claim.taskId, event, expiresAt),
       })
-      await consume(batch, { depsFor, stubs: services.stubs })
+      await consume(batch, { depsFor, stubs: services.stubs, observer: services.observer })
     },
   }
 }

@@ -4,6 +4,7 @@
  * HTTP 200.
  */
 import { isObject, type JsonObject } from '../json'
+import { fault } from '../observe/observer'
 import { answersOf, createdTask, polledTask, taskPush } from '../protocol/article'
 import {
   asRequest,
@@ -129,7 +130,7 @@ async function listen({ id }: RpcRequest, incoming: Incoming): Promise<Response>
     }
   }
   followAll().catch((error: unknown) => {
-    console.error(JSON.stringify({ event: 'listen_failed', error: String(error) }))
+    fault({ event: 'listen_failed' }, error)
     stream.close()
   })
   return stream.response

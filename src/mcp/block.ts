@@ -6,6 +6,7 @@
  */
 import { seal } from '../auth/seal'
 import { isObject } from '../json'
+import { fault } from '../observe/observer'
 import { errorResponse, INTERNAL_ERROR, resultText, type RpcError } from '../protocol/jsonrpc'
 import type { ModernRequest } from '../protocol/modern'
 import { follow } from '../push/follow'
@@ -76,7 +77,7 @@ export async function answerBlocking(
     stream.close()
   }
   finish().catch((error: unknown) => {
-    console.error(JSON.stringify({ event: 'blocking_call_failed', task: leg.taskId, error: String(error) }))
+    fault({ event: 'blocking_call_failed', task: leg.taskId }, error)
     stream.close()
   })
   return stream.response

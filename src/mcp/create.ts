@@ -1,6 +1,7 @@
 /** From a checked call to a durable task: the same for every dialect. */
 import { digest } from '../auth/seal'
-import { isObject, type JsonObject } from '../json'
+import { type JsonObject } from '../json'
+import { traceparentOf } from '../observe/trace'
 import {
   errorResponse,
   INTERNAL_ERROR,
@@ -13,7 +14,7 @@ import { callTask } from '../run/stub'
 import { describe } from '../task/questions'
 import type { Dialect } from '../task/types'
 import type { TaskTool } from '../tool'
-import { baseUrlOf, type Incoming, paramsOf } from './incoming'
+import { baseUrlOf, type Incoming, metaOf } from './incoming'
 
 /** `_meta` key of a call that may be retried: the same key, tool and arguments get the same task. */
 const META_IDEMPOTENCY_KEY = 'longhaul.dev/idempotencyKey'
@@ -49,6 +50,7 @@ export async function createTask(tool: TaskTool, task: NewTask, incoming: Incomi
   const { services, principal } = incoming
   const { dialect, capabilities, input, gathered = {}, leashMs, ttlMs } = task
   const key = idempotencyKeyOf(incoming)
+  const traceparent = traceparentOf(metaOf(incoming), incoming.request.headers)
   if (key !== undefined && (key === '' || key.length > MAX_KEY_CHARS)) {
     const { error } = refuse(
       INVALID_PARAMS,
@@ -68,7 +70,16 @@ export async function createTask(tool: TaskTool, task: NewTask, incoming: Incomi
     maxPerMinute: services.limits.creationsPerMinute,
     ...(key !== undefined && { idempotency: { key, digest: await digest(`${tool.name}\n${input}`) } }),
   })
-  if (!reserved.ok) return refusal(reserved, services.limits)
+  const tenantHash = await services.tenantHash(principal.tenant)
+  if (!reserved.ok) {
+    services.observer.occurred({
+      event: 'creation_refused',
+      tool: tool.name,
+      tenant: tenantHash,
+      reason: reserved.reason,
+    })
+    return refusal(reserved, services.limits)
+  }
   const { taskId } = reserved
   const snapshot = await callTask(services.stubs, taskId, (object) =>
     object.create({
@@ -82,6 +93,8 @@ export async function createTask(tool: TaskTool, task: NewTask, incoming: Incomi
       gathered,
       baseUrl: baseUrlOf(incoming),
       lineage: taskId,
+      tenantHash,
+      ...(traceparent !== undefined && { traceparent }),
       policy,
       // Whoever has a key can come back.
       ...(leashMs !== undefined && key === undefined && { leashMs }),
@@ -130,8 +143,7 @@ function refusal(
 
 /** From `_meta`, or from the header, which may be quoted (draft-ietf-httpapi-idempotency-key-header). */
 export function idempotencyKeyOf(incoming: Incoming): string | undefined {
-  const meta = paramsOf(incoming)['_meta']
-  const inMeta = isObject(meta) ? meta[META_IDEMPOTENCY_KEY] : undefined
+  const inMeta = metaOf(incoming)[META_IDEMPOTENCY_KEY]
   if (typeof inMeta === 'string') return inMeta
   return (
     incoming.request.headers

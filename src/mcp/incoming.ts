@@ -20,6 +20,11 @@ export function paramsOf({ body }: Incoming): Record<string, unknown> {
   return isObject(body['params']) ? body['params'] : {}
 }
 
+export function metaOf(incoming: Incoming): Record<string, unknown> {
+  const meta = paramsOf(incoming)['_meta']
+  return isObject(meta) ? meta : {}
+}
+
 /** The task tool that a `tools/call` names. */
 export function taskToolOf(incoming: Incoming): TaskTool | undefined {
   if (incoming.body['method'] !== 'tools/call') return undefined

@@ -6,7 +6,9 @@ import { z } from 'zod'
 import { type AuthEnv, type Authenticator, authenticatorFor, isLocalMode } from '../auth/authenticate'
 import { ConfigurationError, SigningKeys } from '../auth/keys'
 import { TaskIds } from '../auth/task-id'
+import { digest } from '../auth/seal'
 import { type Duration, toMs } from '../duration'
+import { createObserver, type Observer } from '../observe/observer'
 import { ModernCodec, type ServerInfo } from '../protocol/modern'
 import { type ParamHeader, paramHeadersOf } from '../protocol/param-headers'
 import type { TaskFeed } from '../push/follow'
@@ -73,6 +75,9 @@ export interface Services {
   /** Follows a task on behalf of a tenant. */
   feed(taskId: string, tenant: string): TaskFeed
   readonly modern: ModernCodec
+  readonly observer: Observer
+  /** What operators see instead of a tenant's name. */
+  tenantHash(tenant: string): Promise<string>
   readonly limits: {
     readonly maxRequestBytes: number
     readonly blockForMs: number
@@ -140,6 +145,8 @@ export function createServices(
       read: () => callTask(stubs, taskId, (task) => task.read(tenant)),
     }),
     modern: new ModernCodec(server),
+    observer: createObserver(env),
+    tenantHash: async (tenant) => (await digest(`longhaul tenant ${tenant}`)).slice(0, 12),
     limits: {
       maxRequestBytes: limits.maxRequestBytes ?? 4 * MIB,
       blockForMs: Math.min(toMs(limits.blockFor ?? MAX_BLOCK_MS), MAX_BLOCK_MS),

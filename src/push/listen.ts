@@ -4,6 +4,7 @@
  */
 import { isObject } from '../json'
 import { authInfoOf } from '../mcp/core'
+import { fault } from '../observe/observer'
 import type { Incoming } from '../mcp/incoming'
 import type { Services } from '../mcp/services'
 import { errorResponse, INVALID_PARAMS, refuse, type RequestId, type RpcRequest } from '../protocol/jsonrpc'
@@ -51,7 +52,7 @@ export async function answerListen(
 
   const stream = new EventStream(services.limits.keepaliveMs, request.signal)
   serve(stream, id, tasks, rest, services).catch((error: unknown) => {
-    console.error(JSON.stringify({ event: 'listen_failed', error: String(error) }))
+    fault({ event: 'listen_failed' }, error)
     stream.close()
   })
   return stream.response

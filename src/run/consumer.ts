@@ -4,8 +4,10 @@
  * tried again, and ends in the dead-letter queue if that lasts.
  */
 import { isObject } from '../json'
+import { fault, type Observer } from '../observe/observer'
+import { inSpan } from '../observe/trace'
 import type { WorkMessage } from '../task/outbox'
-import { run, type RunDeps, type RunEnd } from './run'
+import { run, type RunDeps } from './run'
 import { callTask, type TaskStubs } from './stub'
 
 const UNREACHABLE_DELAY_SECONDS = 10
@@ -13,31 +15,33 @@ const UNREACHABLE_DELAY_SECONDS = 10
 export interface ConsumerOptions {
   depsFor(queue: 'work' | 'slow'): RunDeps
   readonly stubs: TaskStubs
-  onRun?(message: WorkMessage, end: RunEnd | 'unreachable', ms: number): void
+  readonly observer: Observer
 }
 
 export async function consume(batch: MessageBatch, options: ConsumerOptions): Promise<void> {
   const role = roleOf(batch.queue)
   await Promise.all(
     batch.messages.map(async (message) => {
-      const work = workOf(message.body)
+      const work = workOf(message)
       if (!work) {
-        console.error(JSON.stringify({ event: 'message_unreadable', queue: batch.queue, id: message.id }))
+        fault({ event: 'message_unreadable', queue: batch.queue })
         message.ack()
         return
       }
-      const startedAt = Date.now()
       try {
-        if (role === 'dead') {
-          await bury(work, options.stubs)
-        } else {
-          const end = await run(work, options.depsFor(role))
-          options.onRun?.(work, end, Date.now() - startedAt)
+        if (role === 'dead') await bury(work, options)
+        else {
+          const { taskId, n, traceparent } = work
+          const attributes = {
+            'longhaul.task': taskId,
+            'longhaul.dispatch': n,
+            'longhaul.traceparent': traceparent,
+          }
+          await inSpan('longhaul.run', attributes, () => run(work, options.depsFor(role)))
         }
         message.ack()
       } catch (error) {
-        console.error(JSON.stringify({ event: 'task_unreachable', task: work.taskId, error: String(error) }))
-        options.onRun?.(work, 'unreachable', Date.now() - startedAt)
+        fault({ event: 'task_unreachable', task: work.taskId }, error)
         message.retry({ delaySeconds: UNREACHABLE_DELAY_SECONDS })
       }
     }),
@@ -50,17 +54,21 @@ function roleOf(queue: string): 'work' | 'slow' | 'dead' {
   return queue.endsWith('-slow') ? 'slow' : 'work'
 }
 
-function workOf(body: unknown): WorkMessage | undefined {
-  if (!isObject(body) || typeof body['taskId'] !== 'string' || typeof body['n'] !== 'number') return undefined
-  return { taskId: body['taskId'], n: body['n'] }
+function workOf({ body, timestamp }: Message): WorkMessage | undefined {
+  if (!isObject(body)) return undefined
+  const { taskId, n, sentAt, traceparent } = body
+  if (typeof taskId !== 'string' || typeof n !== 'number') return undefined
+  return {
+    taskId,
+    n,
+    sentAt: typeof sentAt === 'number' ? sentAt : timestamp.getTime(),
+    ...(typeof traceparent === 'string' && { traceparent }),
+  }
 }
 
 /** A dead letter settles its task, unless the task has gone on without it. */
-async function bury(message: WorkMessage, stubs: TaskStubs): Promise<void> {
-  await callTask(stubs, message.taskId, (task) =>
-    task.deadLetter(
-      message.n,
-      'The work could not be started: its message was given up after several attempts.',
-    ),
-  )
+async function bury({ taskId, n }: WorkMessage, { stubs, observer }: ConsumerOptions): Promise<void> {
+  const reason = 'The work could not be started: its message was given up after several attempts.'
+  const settled = await callTask(stubs, taskId, (task) => task.deadLetter(n, reason))
+  observer.occurred({ event: 'dead_letter', task: taskId, n, settled })
 }

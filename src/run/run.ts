@@ -4,6 +4,7 @@
  */
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { isObject, type JsonObject, utf8Bytes } from '../json'
+import type { Observer } from '../observe/observer'
 import { describe } from '../task/questions'
 import type { WorkMessage } from '../task/outbox'
 import type { Claim, Outcome, TaskError } from '../task/types'
@@ -24,6 +25,7 @@ export interface RunDeps {
   readonly tools: ReadonlyMap<string, TaskTool>
   readonly env: Cloudflare.Env
   readonly stubs: TaskStubs
+  readonly observer: Observer
   /** How long steps may begin before the run makes room for others. */
   readonly sliceMs: number
   callbackUrl(claim: Claimed, event: string, expiresAt: number): Promise<string>
@@ -48,19 +50,37 @@ export type RunEnd =
  */
 export async function run(message: WorkMessage, deps: RunDeps): Promise<RunEnd> {
   const startedAt = Date.now()
+  const { taskId: task, n, sentAt, traceparent } = message
   const token = crypto.randomUUID()
-  const claim = await callTask(deps.stubs, message.taskId, (task) => task.claim(message.n, token))
-  if (!claim.ok) return 'refused'
-  const lease = new Lease(deps.stubs, message.taskId, token, claim.cancelRequested)
+  const claim = await callTask(deps.stubs, task, (object) => object.claim(n, token))
+  if (!claim.ok) {
+    deps.observer.occurred({ event: 'run_refused', task, n, reason: claim.reason })
+    return 'refused'
+  }
+  const lease = new Lease(deps.stubs, task, token, claim.cancelRequested)
   const beating = lease.keep(startedAt + MAX_RUN_MS)
+  let end: RunEnd = 'lost'
   try {
-    return await slice(claim, lease, deps, startedAt)
+    end = await slice(claim, lease, deps, startedAt)
+    return end
   } catch (error) {
     if (error instanceof LeaseLostError || lease.lost) return 'lost'
     throw error
   } finally {
     lease.end()
     await beating
+    deps.observer.occurred({
+      event: 'run_ended',
+      task,
+      tool: claim.tool,
+      tenant: claim.tenantHash,
+      n,
+      end,
+      ms: Date.now() - startedAt,
+      queueDelayMs: startedAt - sentAt,
+      attempts: claim.attempts,
+      ...(traceparent !== undefined && { traceparent }),
+    })
   }
 }
 

@@ -6,6 +6,7 @@
 import { DurableObject } from 'cloudflare:workers'
 import { z } from 'zod'
 import { isObject, type Json, type JsonObject, utf8Bytes } from '../json'
+import { createObserver, fault, type ObserveEnv } from '../observe/observer'
 import { RateWindow } from '../rate'
 import { backoffMs } from '../retry'
 import {
@@ -41,7 +42,7 @@ import type {
   Throttled,
 } from './types'
 
-export interface TaskEnv {
+export interface TaskEnv extends ObserveEnv {
   readonly WORK_QUEUE: Queue<WorkMessage>
   readonly SLOW_QUEUE: Queue<WorkMessage>
   readonly TENANTS: DurableObjectNamespace
@@ -79,11 +80,12 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       slow: env.SLOW_QUEUE,
       resendMs: Number(env.TASK_RESEND_MS ?? DEFAULT_RESEND_MS),
     }
-    this.#task = new Task(ctx, this.#listeners, queues, async (row) => {
+    const release = async (row: TaskRow) => {
       // The object implements TenantApi; see `Services.tenant`.
       const tenant = env.TENANTS.getByName(row.head.principal.tenant) as unknown as TenantApi
       await tenant.release(row.head.taskId, expiresAt(row))
-    })
+    }
+    this.#task = new Task(ctx, this.#listeners, queues, release, createObserver(env))
     this.#leaseMs = Number(env.TASK_LEASE_MS ?? DEFAULT_LEASE_MS)
   }
 
@@ -101,6 +103,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   async poll(tenant: string): Promise<string | null | Throttled> {
     const row = this.#owned(tenant)
     if (!row) return null
+    this.#task.polls++
     const retryAfterMs = this.#polls.take(Date.now(), MAX_POLLS)
     return retryAfterMs > 0 ? { retryAfterMs } : this.#task.snapshot(row)
   }
@@ -248,7 +251,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       : this.#task.apply(row, { type: 'claim', n, token }, { patch: { leaseUntil } })
     if (moved && !moved.ok) return { ok: false, reason: moved.refusal }
     this.#leaseUntil = leaseUntil
-    const { taskId, tool, gathered, principal, capabilities, baseUrl, lineage, policy } = row.head
+    const { taskId, tool, gathered, principal, capabilities, baseUrl, lineage, tenantHash, policy } = row.head
     return {
       ok: true,
       taskId,
@@ -263,6 +266,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       expiresAt: expiresAt(row),
       attempts: row.attempts,
       cancelRequested: row.cancelRequested,
+      tenantHash,
       maxResultBytes: policy.maxResultBytes,
       journal: [...this.#task.journal().values()].map(entryOf),
     }
@@ -388,7 +392,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       const row = this.#task.row()
       if (row && row.alarmAt === rang.alarmAt) this.#task.commit(row, { ...row, alarmAt: null })
     } catch (error) {
-      console.error(JSON.stringify({ event: 'alarm_failed', task: rang.head.taskId, error: String(error) }))
+      fault({ event: 'alarm_failed', task: rang.head.taskId }, error)
       void this.ctx.storage.setAlarm(Date.now() + ALARM_AGAIN_MS)
     }
   }

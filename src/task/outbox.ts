@@ -9,6 +9,9 @@ export interface WorkMessage {
   readonly taskId: string
   /** The dispatch it stands for. */
   readonly n: number
+  /** Milliseconds since the epoch. */
+  readonly sentAt: number
+  readonly traceparent?: string
 }
 
 /** A send that hangs must not keep the object awake (workerd#6053: up to 57 s). */

@@ -4,6 +4,7 @@
  * dispatch is sent. Synchronous throughout, so that nothing resumes into a task that was deleted.
  */
 import { type NewRow, isOpen, questionOf } from './entries'
+import type { Observer, Subject } from '../observe/observer'
 import { nextDeadline } from './deadlines'
 import type { Listeners } from './listeners'
 import { INITIAL, type MachineEvent, type Move, move } from './machine'
@@ -51,18 +52,28 @@ export class Task {
   readonly #listeners: Listeners
   readonly #queues: TaskQueues
   readonly #release: Release
+  readonly #observer: Observer
   // Caches of what is stored; `#unsaved` marks a status text that the next write will store.
   #row: TaskRow | undefined
   #journal: Map<string, JournalRow> | undefined
   #snapshot: string | undefined
   #unsaved = false
+  /** Polls seen by this instance, for the operator. */
+  polls = 0
 
-  constructor(ctx: DurableObjectState, listeners: Listeners, queues: TaskQueues, release: Release) {
+  constructor(
+    ctx: DurableObjectState,
+    listeners: Listeners,
+    queues: TaskQueues,
+    release: Release,
+    observer: Observer,
+  ) {
     this.#ctx = ctx
     this.#store = new TaskStore(ctx.storage.sql)
     this.#listeners = listeners
     this.#queues = queues
     this.#release = release
+    this.#observer = observer
   }
 
   // ---------------------------------------------------------------- reading
@@ -132,6 +143,7 @@ export class Task {
     this.#ctx.storage.transactionSync(() => this.#store.create(row, input))
     this.#row = row
     this.#journal = new Map()
+    this.#observer.occurred({ event: 'task_created', ...subjectOf(row) })
     this.#send(row)
     return row
   }
@@ -146,6 +158,7 @@ export class Task {
       ...(moved.dispatched && { ...this.#dispatchNow(Date.now()), queue: 'slow' as const }),
     }
     const next = this.commit(row, { ...row, ...patch }, change, moved.ended !== undefined)
+    this.#observe(row, next, event.type)
     if (moved.dispatched) this.#send(next)
     if (moved.ended) this.#tellTenant(next)
     return moved
@@ -206,6 +219,12 @@ export class Task {
       probablyQueued(this.#queues[next.queue], next.sentAt, now).then((queued) => {
         const current = this.row()
         if (queued || current?.phase !== 'queued' || current.dispatch !== next.dispatch) return
+        this.#observer.occurred({
+          event: 'task_resent',
+          ...subjectOf(current),
+          dispatch: current.dispatch,
+          sends,
+        })
         this.#send(this.commit(current, { ...current, sentAt: Date.now() }))
       }),
     )
@@ -236,7 +255,13 @@ export class Task {
 
   /** A send that fails is repeated by the alarm. */
   #send(row: TaskRow): void {
-    const message = { taskId: row.head.taskId, n: row.dispatch }
+    const { taskId, traceparent } = row.head
+    const message = {
+      taskId,
+      n: row.dispatch,
+      sentAt: row.sentAt,
+      ...(traceparent !== undefined && { traceparent }),
+    }
     this.#ctx.waitUntil(send(this.#queues[row.queue], message).catch(() => undefined))
   }
 
@@ -248,6 +273,17 @@ export class Task {
       if (current) this.commit(current, { ...current, releaseAt: null, alarmAt: null })
     })
     this.#ctx.waitUntil(told.catch(() => undefined))
+  }
+
+  #observe(before: TaskRow, row: TaskRow, cause: string): void {
+    if (before.status === row.status && before.phase === row.phase && before.dispatch === row.dispatch) return
+    const { status, phase, dispatch, attempts } = row
+    const about = { ...subjectOf(row), cause, status, dispatch, attempts }
+    this.#observer.occurred(
+      phase === 'ended'
+        ? { event: 'task_settled', ...about, ms: Date.now() - row.createdAt, polls: this.polls }
+        : { event: 'task_moved', ...about, phase },
+    )
   }
 
   /** Outcome, deadlines and retention of a task that ends now. */
@@ -316,6 +352,10 @@ export class Task {
   #remember(entry: JournalRow): void {
     this.#entries().set(entry.name, entry)
   }
+}
+
+function subjectOf({ head }: TaskRow): Subject {
+  return { task: head.taskId, tool: head.tool, tenant: head.tenantHash }
 }
 
 /** Milliseconds since the epoch. */

@@ -25,6 +25,10 @@ export interface CreateTask {
   readonly baseUrl: string
   /** Prefix of idempotency keys. The task id, or that of the task this one replays. */
   readonly lineage: string
+  /** What operators see instead of the tenant's name. */
+  readonly tenantHash: string
+  /** W3C Trace Context of the call. */
+  readonly traceparent?: string
   readonly policy: TaskPolicy
   /** For a caller who cannot come back: cancelled after this time, unless {@link TaskApi.leash} says otherwise. */
   readonly leashMs?: number
@@ -122,6 +126,7 @@ export type Claim =
       readonly expiresAt: number
       readonly attempts: number
       readonly cancelRequested: boolean
+      readonly tenantHash: string
       readonly maxResultBytes: number
       readonly journal: readonly JournalEntry[]
     }
