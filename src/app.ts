@@ -5,6 +5,7 @@ import { checkContentType, checkOrigin, readBody, type Refusal } from './auth/do
 import { answerMessage } from './mcp/endpoint'
 import type { Services } from './mcp/services'
 import { fault } from './observe/observer'
+import { health, inspectTask, refuseStranger, replayTask } from './ops/routes'
 import { errorResponse, INTERNAL_ERROR, INVALID_REQUEST } from './protocol/jsonrpc'
 import { answerCallback } from './push/callback'
 import { answerDoor } from './push/door'
@@ -75,6 +76,12 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     if (typeof body !== 'string') return refused(body)
     return answerCallback(c.req.param('taskId'), c.req.param('token'), body, services)
   })
+
+  app.get('/healthz', (c) => health(c, c.get('serving').services.server))
+
+  app.use('/ops/*', async (c, next) => (await refuseStranger(c.req.raw, c.env.OPERATOR_KEY)) ?? next())
+  app.get('/ops/tasks/:taskId', (c) => inspectTask(c.req.param('taskId'), c.get('serving').services))
+  app.post('/ops/tasks/:taskId/replay', (c) => replayTask(c.req.param('taskId'), c.get('serving').services))
 
   app.get('/mcp/tasks/:taskId', (c) =>
     answerDoor(c.req.raw, c.req.param('taskId'), c.get('serving').services),

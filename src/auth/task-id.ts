@@ -27,6 +27,11 @@ export class TaskIds {
     return PREFIX + unique + (await this.#keys.sign('task-id', [tenant, unique]))
   }
 
+  /** Looks like an id of ours. For operators, who act for every tenant. */
+  isWellFormed(taskId: string): boolean {
+    return SHAPE.test(taskId)
+  }
+
   /** Whether this tenant can have a task of this id. */
   async accept(tenant: string, taskId: string): Promise<boolean> {
     if (!SHAPE.test(taskId)) return false

@@ -87,11 +87,8 @@ export async function answerTask({ id, method }: RpcRequest, incoming: Incoming)
   if (method === 'tasks/update' && !isObject(responses))
     return invalid(id, '"inputResponses" must be an object.')
   const mine = await services.ids.accept(tenant, taskId)
-  const snapshot = mine
-    ? await callTask(services.stubs, taskId, (task) =>
-        method === 'tasks/get' ? task.poll(tenant) : task.read(tenant),
-      )
-    : null
+  const read = () => (method === 'tasks/get' ? services.poll(taskId, tenant) : services.read(taskId, tenant))
+  const snapshot = mine ? await read() : null
   if (snapshot === null) return failed(id, UNKNOWN_TASK)
   if (typeof snapshot !== 'string') return tooFast(id, snapshot)
   if (method === 'tasks/get') return result(id, polledTask(parse(snapshot)))

@@ -14,9 +14,10 @@ import { type ParamHeader, paramHeadersOf } from '../protocol/param-headers'
 import type { TaskFeed } from '../push/follow'
 import { callTask, type TaskStubs } from '../run/stub'
 import type { TaskEnv } from '../task/object'
-import type { TaskApi, TaskPolicy } from '../task/types'
+import { resultKeyOf, withResult } from '../task/snapshot'
+import type { TaskApi, TaskPolicy, Throttled } from '../task/types'
 import type { TenantApi } from '../tenant/object'
-import type { TaskTool, Tool } from '../tool'
+import { type TaskTool, type Tool, toolError } from '../tool'
 
 /** Bindings and variables the system itself needs; tools add their own. */
 export interface LonghaulEnv extends AuthEnv, TaskEnv {
@@ -24,6 +25,8 @@ export interface LonghaulEnv extends AuthEnv, TaskEnv {
   readonly TENANTS: DurableObjectNamespace
   /** `<id>:<secret>[,…]`, see `auth/keys.ts`. Optional in local development only. */
   readonly SIGNING_KEYS?: string
+  /** Turns on `/ops`. */
+  readonly OPERATOR_KEY?: string
   /** Origin for callback URLs, when it is not the one requests arrive at. */
   readonly PUBLIC_URL?: string
   /** Host names this Worker answers to, separated by commas. Default: any. */
@@ -72,8 +75,13 @@ export interface Services {
   readonly ids: TaskIds
   readonly stubs: TaskStubs
   tenant(name: string): TenantApi
+  /** The task as its owner sees it, wherever the result is; `null` for everybody else. */
+  read(taskId: string, tenant: string): Promise<string | null>
+  /** {@link read} for clients that poll, within limits. */
+  poll(taskId: string, tenant: string): Promise<string | null | Throttled>
   /** Follows a task on behalf of a tenant. */
   feed(taskId: string, tenant: string): TaskFeed
+  readonly server: ServerInfo
   readonly modern: ModernCodec
   readonly observer: Observer
   /** What operators see instead of a tenant's name. */
@@ -122,6 +130,14 @@ export function createServices(
   )
   // The object implements TaskApi; the generated RPC types of it exceed the compiler's depth (workerd#3063).
   const stubs: TaskStubs = (taskId) => env.TASKS.getByName(taskId) as unknown as TaskApi
+  const whole = (snapshot: string) => {
+    const key = resultKeyOf(snapshot)
+    return key === undefined ? snapshot : fetchResult(env.RESULTS, key, snapshot)
+  }
+  const read = async (taskId: string, tenant: string) => {
+    const snapshot = await callTask(stubs, taskId, (task) => task.read(tenant))
+    return snapshot === null ? null : whole(snapshot)
+  }
   const retentions = [...taskTools.values()].map((tool) => retentionMs(tool))
   return {
     env,
@@ -142,8 +158,15 @@ export function createServices(
     tenant: (name) => env.TENANTS.getByName(name) as unknown as TenantApi,
     feed: (taskId, tenant) => ({
       open: async () => (await connect(env, taskId, 'feed', tenant)).webSocket,
-      read: () => callTask(stubs, taskId, (task) => task.read(tenant)),
+      read: () => read(taskId, tenant),
+      whole,
     }),
+    read,
+    poll: async (taskId, tenant) => {
+      const polled = await callTask(stubs, taskId, (task) => task.poll(tenant))
+      return typeof polled === 'string' ? whole(polled) : polled
+    },
+    server,
     modern: new ModernCodec(server),
     observer: createObserver(env),
     tenantHash: async (tenant) => (await digest(`longhaul tenant ${tenant}`)).slice(0, 12),
@@ -172,6 +195,13 @@ export function createServices(
 
 function retentionMs({ task }: Pick<TaskTool, 'task'>): number {
   return toMs(task?.retention ?? DEFAULT_RETENTION_MS)
+}
+
+/** A large result, from the bucket into the snapshot. */
+async function fetchResult(bucket: R2Bucket | undefined, key: string, snapshot: string): Promise<string> {
+  const stored = await bucket?.get(key)
+  const gone = { ...toolError('The stored result is no longer available.'), resultType: 'complete' }
+  return withResult(snapshot, stored ? await stored.text() : JSON.stringify(gone))
 }
 
 /**

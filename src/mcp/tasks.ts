@@ -39,7 +39,7 @@ export async function answerTaskMethod(
   if (!(await services.ids.accept(tenant, taskId))) return errorResponse(id, UNKNOWN_TASK)
 
   if (rpc.method === 'tasks/get') {
-    const polled = await callTask(services.stubs, taskId, (task) => task.poll(tenant))
+    const polled = await services.poll(taskId, tenant)
     if (polled === null) return errorResponse(id, UNKNOWN_TASK)
     return typeof polled === 'string' ? resultText(id, services.modern.detailed(polled)) : tooFast(id, polled)
   }

@@ -202,13 +202,10 @@ export class ModernCodec {
 
 /** A retried call may find its task further on. */
 function withoutDetails(snapshot: string): string {
-  const {
-    inputRequests: _asks,
-    result: _result,
-    error: _error,
-    ...task
-  } = JSON.parse(snapshot) as TaskSnapshot
-  return JSON.stringify(task)
+  // `snapshotText` wrote it.
+  const task = JSON.parse(snapshot) as TaskSnapshot
+  const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = task
+  return JSON.stringify({ taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs })
 }
 
 /** Unknown, foreign, malformed and expired ids all get this: an id must not tell whether it exists. */

@@ -6,6 +6,7 @@
 import { isObject } from '../json'
 import {
   asRequest,
+  INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
   METHOD_NOT_FOUND,
@@ -17,9 +18,14 @@ import {
 } from '../protocol/jsonrpc'
 import { acknowledged, ModernCodec, taskNotification, UNKNOWN_TASK } from '../protocol/modern'
 import type { DoorProtocol, DoorTask } from '../task/listeners'
+import { resultKeyOf } from '../task/snapshot'
 
 /** Frames carry no server identity of their own: the connection was made to this server. */
 const codec = new ModernCodec()
+const TOO_LARGE = {
+  code: INTERNAL_ERROR,
+  message: 'The result is too large for this connection: poll over HTTP.',
+}
 const MAX_FRAME_CHARS = 1024 * 1024
 
 export const modernDoor: DoorProtocol = {
@@ -57,7 +63,10 @@ async function answerRequest(
   if (params['taskId'] !== task.taskId) return failure(id, UNKNOWN_TASK)
   if (method === 'tasks/get') {
     const snapshot = await task.read()
-    return snapshot === null ? failure(id, UNKNOWN_TASK) : success(id, codec.detailed(snapshot))
+    if (snapshot === null) return failure(id, UNKNOWN_TASK)
+    return resultKeyOf(snapshot) === undefined
+      ? success(id, codec.detailed(snapshot))
+      : failure(id, TOO_LARGE)
   }
   const responses = params['inputResponses']
   if (method === 'tasks/update' && !isObject(responses)) {

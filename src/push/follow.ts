@@ -13,6 +13,8 @@ export interface TaskFeed {
   open(): Promise<WebSocket | null>
   /** The state by a plain call, for what is too large to push. */
   read(): Promise<string | null>
+  /** A pushed state with its result, should that be kept elsewhere. */
+  whole(snapshot: string): string | Promise<string>
 }
 
 const RECONNECT = { delayMs: 200, maxDelayMs: 5_000 }
@@ -44,7 +46,7 @@ export async function* follow(
         const news = await inbox.next()
         if (news.kind === 'closed' && news.code !== CLOSE_TOO_BIG) break
         if (news.kind === 'aborted') return
-        const snapshot = news.kind === 'message' ? news.text : await feed.read()
+        const snapshot = news.kind === 'message' ? await feed.whole(news.text) : await feed.read()
         if (snapshot === null) return
         attempt = 0
         if (snapshot !== last) yield snapshot

@@ -21,6 +21,9 @@ const MAX_RUN_MS = 13 * 60_000
 /** Steps that are still at work when the tool throws get this long to finish. */
 const LEFTOVER_MS = 5_000
 
+/** Larger results go to the bucket, when there is one. */
+const INLINE_RESULT_BYTES = 256 * 1024
+
 export interface RunDeps {
   readonly tools: ReadonlyMap<string, TaskTool>
   readonly env: Cloudflare.Env
@@ -142,7 +145,7 @@ async function slice(claim: Claimed, lease: Lease, deps: RunDeps, startedAt: num
     case 'parked':
       return leave(lease, steps)
     case 'returned':
-      return finish(tool, claim, lease, steps, end.output)
+      return finish(tool, claim, lease, steps, end.output, deps.env.RESULTS)
     case 'threw':
       await steps.quiet(LEFTOVER_MS)
       return threw(lease, end.error)
@@ -168,11 +171,18 @@ async function finish(
   lease: Lease,
   steps: Steps,
   output: ToolOutput,
+  bucket: R2Bucket | undefined,
 ): Promise<RunEnd> {
   const missed = await mismatch(steps)
   if (missed) return fail(lease, missed, true)
-  const outcome = await outcomeOf(tool, output, claim.maxResultBytes)
-  await lease.write((task, token) => task.settle(token, outcome))
+  const outcome = await outcomeOf(tool, output, claim, bucket)
+  try {
+    await lease.write((task, token) => task.settle(token, outcome))
+  } catch (error) {
+    // Refused, so nobody points to it.
+    if (error instanceof LeaseLostError && 'stored' in outcome) await bucket?.delete(outcome.stored.key)
+    throw error
+  }
   return outcome.status
 }
 
@@ -214,7 +224,12 @@ async function mismatch(steps: Steps): Promise<TaskError | undefined> {
 }
 
 /** The final result as it is stored: a CallToolResult of the current revision. */
-async function outcomeOf(tool: TaskTool, output: ToolOutput, maxBytes: number): Promise<Outcome> {
+async function outcomeOf(
+  tool: TaskTool,
+  output: ToolOutput,
+  { taskId, maxResultBytes: maxBytes }: Claimed,
+  bucket: R2Bucket | undefined,
+): Promise<Outcome> {
   const failed = (message: string): Outcome => ({ status: 'failed', error: internal(message) })
   const result: Record<string, unknown> =
     typeof output === 'string' ? { content: [{ type: 'text', text: output }] } : output
@@ -237,7 +252,11 @@ async function outcomeOf(tool: TaskTool, output: ToolOutput, maxBytes: number): 
         'Return a summary and a link to the whole (a resource_link), or raise maxResultBytes.',
     )
   }
-  return { status: 'completed', result: JSON.parse(text) as JsonObject }
+  if (!bucket || bytes <= INLINE_RESULT_BYTES)
+    return { status: 'completed', result: JSON.parse(text) as JsonObject }
+  const key = `results/${taskId}/${crypto.randomUUID()}`
+  await bucket.put(key, text, { httpMetadata: { contentType: 'application/json' } })
+  return { status: 'completed', stored: { key, bytes } }
 }
 
 function internal(message: string): TaskError {

@@ -7,6 +7,8 @@
  * client that speaks some protocol, which is not this module's business: see {@link DoorProtocol}.
  */
 
+import { resultKeyOf } from './snapshot'
+
 export type Attachment = {
   readonly kind: 'feed' | 'door'
   readonly tenant: string
@@ -65,7 +67,8 @@ export class Listeners {
     this.#ctx.acceptWebSocket(socket)
     socket.serializeAttachment(attachment)
     const frames = attachment.kind === 'feed' ? [snapshot] : this.#door.greeting(taskId, snapshot)
-    for (const frame of frames) this.#send(socket, frame)
+    if (attachment.kind === 'door' && isElsewhere(snapshot)) refuseToPush(socket)
+    else for (const frame of frames) this.#send(socket, frame)
     if (ended) closeQuietly(socket, CLOSE_NORMAL, ENDED)
   }
 
@@ -120,6 +123,7 @@ export class Listeners {
       const attachment = attachmentOf(socket)
       if (this.#refuseExpired(socket, attachment)) continue
       if (attachment.kind === 'feed') this.#send(socket, snapshot)
+      else if (isElsewhere(snapshot)) refuseToPush(socket)
       else this.#send(socket, (frame ??= this.#door.change(taskId, snapshot)))
     }
   }
@@ -128,7 +132,7 @@ export class Listeners {
     // `getWebSockets` also lists sockets that are closing.
     if (socket.readyState !== WebSocket.OPEN) return
     if (frame.length > MAX_PUSH_CHARS) {
-      closeQuietly(socket, CLOSE_TOO_BIG, 'Too large to push; poll with tasks/get.')
+      refuseToPush(socket)
       return
     }
     if (this.#count(socket, frame.length) > MAX_OUTSTANDING_CHARS) {
@@ -157,6 +161,15 @@ export class Listeners {
     closeQuietly(socket, CLOSE_POLICY, 'The credentials have expired; connect again with new ones.')
     return true
   }
+}
+
+/** The result is in a bucket, which the Worker reads, not this object. */
+function isElsewhere(snapshot: string): boolean {
+  return resultKeyOf(snapshot) !== undefined
+}
+
+function refuseToPush(socket: WebSocket): void {
+  closeQuietly(socket, CLOSE_TOO_BIG, 'Too large to push; poll with tasks/get.')
 }
 
 /** What `accept` wrote. */

@@ -22,6 +22,7 @@ import {
 } from './entries'
 import { closeQuietly, type DoorProtocol, Listeners } from './listeners'
 import { isTerminal } from './machine'
+import { inspectionOf, replayable } from './operate'
 import type { WorkMessage } from './outbox'
 import { describe, judge, MAX_TRIES, supersede, unanswered } from './questions'
 import type { TenantApi } from '../tenant/object'
@@ -32,10 +33,12 @@ import type {
   CreateTask,
   Delivery,
   Dialect,
+  Inspection,
   JournalRecord,
   NewQuestion,
   Outcome,
   ProgressNote,
+  Replay,
   RunReply,
   TaskApi,
   TaskError,
@@ -46,6 +49,8 @@ export interface TaskEnv extends ObserveEnv {
   readonly WORK_QUEUE: Queue<WorkMessage>
   readonly SLOW_QUEUE: Queue<WorkMessage>
   readonly TENANTS: DurableObjectNamespace
+  /** Where large results go; without it they stay in the object. */
+  readonly RESULTS?: R2Bucket
   /** How long a run may be silent before another takes over, in ms. Default 30000. */
   readonly TASK_LEASE_MS?: string | number
   /** When an unclaimed message is taken for lost, in ms. Default 5000. */
@@ -237,6 +242,26 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     closeQuietly(socket, 1011)
   }
 
+  // ---------------------------------------------------------------- for operators
+
+  async inspect(): Promise<Inspection | null> {
+    const row = this.#task.live()
+    return row ? inspectionOf(row, this.#task.journal().values()) : null
+  }
+
+  /** What a new task needs to go on where this one died. */
+  async replay(): Promise<Replay> {
+    const row = this.#task.live()
+    if (!row) return { ok: false, reason: 'unknown' }
+    if (!isTerminal(row.status)) return { ok: false, reason: 'alive' }
+    if (row.status === 'completed') return { ok: false, reason: 'completed' }
+    const { taskId: _, ...head } = row.head
+    return {
+      ok: true,
+      command: { ...head, input: this.#task.input(), journal: replayable(this.#task.journal()) },
+    }
+  }
+
   // ---------------------------------------------------------------- for runs
 
   /** Takes dispatch `n`; every later write carries `token`. */
@@ -353,13 +378,17 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     return kept(row)
   }
 
-  /** The run ended with a result or with a final error. */
+  /** The run ended with a result or with a final error. Settling twice with the same stored result is once. */
   async settle(token: string, outcome: Outcome): Promise<RunReply> {
     const row = this.#held(token)
-    if (!row) return LOST
+    if (!row) {
+      const ended = this.#task.live()
+      const key = 'stored' in outcome ? outcome.stored.key : undefined
+      return ended?.outcome?.kind === 'r2' && ended.outcome.key === key ? kept(ended) : LOST
+    }
     if (outcome.status === 'failed') return this.throwError(token, outcome.error, true)
-    const resultText = JSON.stringify(outcome.result)
-    this.#task.apply(row, { type: 'complete', token }, { resultText })
+    const result = 'stored' in outcome ? outcome.stored : JSON.stringify(outcome.result)
+    this.#task.apply(row, { type: 'complete', token }, { result })
     return kept(row)
   }
 
@@ -443,10 +472,25 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   async #expire(row: TaskRow): Promise<void> {
     const message = `The task did not finish within its time-to-live of ${row.ttlMs} ms.`
     this.#task.apply(row, { type: 'expire' }, { failure: { code: INTERNAL_ERROR, message } })
+    if (row.outcome?.kind === 'r2' && !(await this.#deleteResult(row.outcome.key))) {
+      await this.ctx.storage.setAlarm(Date.now() + ALARM_AGAIN_MS)
+      return
+    }
     await this.#task.erase()
   }
 
   // ---------------------------------------------------------------- small parts of the above
+
+  /** The result goes with its task. `false`: it could not be deleted now. */
+  async #deleteResult(key: string): Promise<boolean> {
+    try {
+      await this.env.RESULTS?.delete(key)
+      return true
+    } catch (error) {
+      fault({ event: 'alarm_failed' }, error)
+      return false
+    }
+  }
 
   #owned(tenant: string): TaskRow | undefined {
     const row = this.#task.live()

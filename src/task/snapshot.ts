@@ -11,7 +11,7 @@ import type { TaskSnapshot } from './types'
  */
 export function snapshotText(row: TaskRow, questions: readonly OpenQuestion[], resultText?: string): string {
   const { head } = row
-  const task: TaskSnapshot = {
+  const task: TaskSnapshot & { readonly [RESULT_KEY]?: string } = {
     taskId: head.taskId,
     status: row.status,
     ...(row.message !== null && { statusMessage: row.message }),
@@ -23,9 +23,24 @@ export function snapshotText(row: TaskRow, questions: readonly OpenQuestion[], r
       inputRequests: Object.fromEntries(questions.map(({ key, request }) => [key, request])),
     }),
     ...(row.outcome?.kind === 'error' && { error: row.outcome.error }),
+    ...(row.outcome?.kind === 'r2' && { [RESULT_KEY]: row.outcome.key }),
   }
   const text = JSON.stringify(task)
   return resultText === undefined ? text : `${text.slice(0, -1)},"result":${resultText}}`
+}
+
+/** Last member of a snapshot whose result is in a bucket; the Worker puts the result in its place. */
+const RESULT_KEY = 'longhaul.resultKey'
+const REFERENCE = /,"longhaul\.resultKey":"([^"]*)"\}$/
+
+/** The bucket key of a result that is not in the snapshot itself. */
+export function resultKeyOf(snapshot: string): string | undefined {
+  return snapshot.endsWith('"}') ? REFERENCE.exec(snapshot.slice(-512))?.[1] : undefined
+}
+
+/** The snapshot with the JSON text of its result. */
+export function withResult(snapshot: string, result: string): string {
+  return snapshot.replace(REFERENCE, () => `,"result":${result}}`)
 }
 
 /** The status in a snapshot's text, without parsing the rest: results may be large. */

@@ -7,7 +7,7 @@
  */
 import type { Json } from '../json'
 import type { MachineState, Phase, Status } from './machine'
-import type { CreateTask, TaskError } from './types'
+import type { CreateTask, LastError, StoredResult, TaskError } from './types'
 
 /** The one row of `task`. Times are milliseconds since the epoch. */
 export interface TaskRow extends MachineState {
@@ -31,15 +31,17 @@ export interface TaskRow extends MachineState {
   /** What the alarm is set to. */
   readonly alarmAt: number | null
   readonly outcome: StoredOutcome | null
+  readonly lastError: LastError | null
 }
 
 /** Never changes after creation. */
-export type Head = Omit<CreateTask, 'input' | 'leashMs'>
+export type Head = Omit<CreateTask, 'input' | 'leashMs' | 'journal'>
 
 /** JSON text of the result, in the row or in chunks of the journal; or the error. */
 export type StoredOutcome =
   | { readonly kind: 'result'; readonly text: string }
   | { readonly kind: 'chunks'; readonly count: number }
+  | ({ readonly kind: 'r2' } & StoredResult)
   | { readonly kind: 'error'; readonly error: TaskError }
 
 export type EntryKind = 'step' | 'sleep' | 'question' | 'event'
@@ -76,14 +78,14 @@ export class TaskStore {
       attempts INTEGER NOT NULL, cancel_requested INTEGER NOT NULL, open_questions INTEGER NOT NULL,
       message TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ttl_ms INTEGER NOT NULL,
       gaps TEXT NOT NULL, queue TEXT NOT NULL, sent_at INTEGER NOT NULL, sends INTEGER NOT NULL,
-      lease_until INTEGER, resend_at INTEGER, wake_at INTEGER, leash_at INTEGER, release_at INTEGER, alarm_at INTEGER, outcome TEXT)`)
+      lease_until INTEGER, resend_at INTEGER, wake_at INTEGER, leash_at INTEGER, release_at INTEGER, alarm_at INTEGER, outcome TEXT, last_error TEXT)`)
     this.#sql.exec(`CREATE TABLE journal (
       seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,
       data TEXT NOT NULL, at INTEGER)`)
     this.#nextSeq = 1
     const inline = input.length <= INLINE_CHARS
     this.#sql.exec(
-      `INSERT INTO task VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+      `INSERT INTO task VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
       JSON.stringify(row.head),
       inline ? input : null,
       ...columns(row),
@@ -107,7 +109,7 @@ export class TaskStore {
     this.#sql.exec(
       `UPDATE task SET status=?, phase=?, dispatch=?, token=?, attempts=?, cancel_requested=?, open_questions=?,
        message=?, created_at=?, updated_at=?, ttl_ms=?, gaps=?, queue=?, sent_at=?, sends=?, lease_until=?,
-       resend_at=?, wake_at=?, leash_at=?, release_at=?, alarm_at=?, outcome=?`,
+       resend_at=?, wake_at=?, leash_at=?, release_at=?, alarm_at=?, outcome=?, last_error=?`,
       ...columns(row),
     )
   }
@@ -124,7 +126,7 @@ export class TaskStore {
     return { kind: 'chunks', count: this.#writeChunks('output', text) }
   }
 
-  readResult(outcome: Exclude<StoredOutcome, { kind: 'error' }>): string {
+  readResult(outcome: Extract<StoredOutcome, { kind: 'result' | 'chunks' }>): string {
     return outcome.kind === 'result' ? outcome.text : this.#readChunks('output')
   }
 
@@ -244,6 +246,7 @@ function columns(row: TaskRow): SqlStorageValue[] {
     row.releaseAt,
     row.alarmAt,
     row.outcome && JSON.stringify(row.outcome),
+    row.lastError && JSON.stringify(row.lastError),
   ]
 }
 
@@ -274,8 +277,13 @@ function rowOf(row: Record<string, SqlStorageValue>): TaskRow {
     leashAt: time('leash_at'),
     releaseAt: time('release_at'),
     alarmAt: time('alarm_at'),
-    outcome: row['outcome'] === null ? null : (JSON.parse(row['outcome'] as string) as StoredOutcome),
+    outcome: parsed(row['outcome']) as StoredOutcome | null,
+    lastError: parsed(row['last_error']) as LastError | null,
   }
+}
+
+function parsed(column: SqlStorageValue | undefined): unknown {
+  return typeof column === 'string' ? JSON.parse(column) : null
 }
 
 function journalRowOf(row: Record<string, SqlStorageValue>): JournalRow {

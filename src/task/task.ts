@@ -13,7 +13,7 @@ import { withGap } from './pace'
 import type { OpenQuestion } from './questions'
 import { snapshotText } from './snapshot'
 import { type JournalRow, type TaskRow, TaskStore } from './store'
-import type { CreateTask, ProgressNote, TaskError } from './types'
+import type { CreateTask, LastError, ProgressNote, StoredResult, TaskError } from './types'
 
 export const INTERNAL_ERROR = -32603
 /** Larger snapshots are put together when they are read, not kept. */
@@ -40,8 +40,8 @@ export interface Change {
   readonly added?: readonly NewRow[]
   /** Readers see a difference although the status is the same. */
   readonly visible?: boolean
-  /** JSON text of the result, should the move complete the task. */
-  readonly resultText?: string
+  /** JSON text of the result, or where it is, should the move complete the task. */
+  readonly result?: string | StoredResult
   /** The error, should the move end the task as failed. */
   readonly failure?: TaskError
 }
@@ -94,7 +94,8 @@ export class Task {
   snapshot(row: TaskRow): string {
     if (this.#snapshot !== undefined) return this.#snapshot
     const { outcome } = row
-    const result = outcome && outcome.kind !== 'error' ? this.#store.readResult(outcome) : undefined
+    const result =
+      outcome?.kind === 'result' || outcome?.kind === 'chunks' ? this.#store.readResult(outcome) : undefined
     const questions =
       row.status === 'input_required' ? this.openQuestions().map(({ question }) => question) : []
     const text = snapshotText(row, questions, result)
@@ -124,7 +125,7 @@ export class Task {
 
   create(command: CreateTask): TaskRow {
     const now = Date.now()
-    const { input, leashMs, ...head } = command
+    const { input, leashMs, journal = [], ...head } = command
     const row = this.#armed({
       ...INITIAL,
       head,
@@ -139,10 +140,13 @@ export class Task {
       releaseAt: null,
       alarmAt: null,
       outcome: null,
+      lastError: null,
     })
-    this.#ctx.storage.transactionSync(() => this.#store.create(row, input))
+    this.#ctx.storage.transactionSync(() => {
+      this.#store.create(row, input)
+      for (const seed of journal) this.#store.append(seed)
+    })
     this.#row = row
-    this.#journal = new Map()
     this.#observer.occurred({ event: 'task_created', ...subjectOf(row) })
     this.#send(row)
     return row
@@ -155,6 +159,7 @@ export class Task {
     const patch: Partial<TaskRow> = {
       ...moved.state,
       ...change.patch,
+      ...(change.failure && { lastError: this.#lastError(row, change.failure) }),
       ...(moved.dispatched && { ...this.#dispatchNow(Date.now()), queue: 'slow' as const }),
     }
     const next = this.commit(row, { ...row, ...patch }, change, moved.ended !== undefined)
@@ -275,6 +280,18 @@ export class Task {
     this.#ctx.waitUntil(told.catch(() => undefined))
   }
 
+  #lastError({ dispatch, attempts }: TaskRow, { message }: TaskError): LastError {
+    const names = [...this.#entries().keys()]
+    return {
+      at: Date.now(),
+      message,
+      dispatch,
+      attempts,
+      recorded: names.length,
+      lastEntry: names.at(-1) ?? null,
+    }
+  }
+
   #observe(before: TaskRow, row: TaskRow, cause: string): void {
     if (before.status === row.status && before.phase === row.phase && before.dispatch === row.dispatch) return
     const { status, phase, dispatch, attempts } = row
@@ -287,14 +304,16 @@ export class Task {
   }
 
   /** Outcome, deadlines and retention of a task that ends now. */
-  #ended(row: TaskRow, { resultText, failure }: Change, now: number): TaskRow {
+  #ended(row: TaskRow, { result, failure }: Change, now: number): TaskRow {
     for (const { row: open } of this.openQuestions()) this.#remember({ ...open, state: 'withdrawn' })
     const error = failure ?? { code: INTERNAL_ERROR, message: 'Internal error' }
     const outcome =
       row.status === 'failed'
         ? { kind: 'error' as const, error }
-        : row.status === 'completed' && resultText !== undefined
-          ? this.#store.writeResult(resultText)
+        : row.status === 'completed' && result !== undefined
+          ? typeof result === 'string'
+            ? this.#store.writeResult(result)
+            : { kind: 'r2' as const, ...result }
           : null
     const message =
       row.status === 'failed' ? error.message : row.status === 'cancelled' ? 'Cancelled.' : row.message

@@ -30,6 +30,8 @@ export interface CreateTask {
   /** W3C Trace Context of the call. */
   readonly traceparent?: string
   readonly policy: TaskPolicy
+  /** Of a task that this one replays. */
+  readonly journal?: readonly JournalSeed[]
   /** For a caller who cannot come back: cancelled after this time, unless {@link TaskApi.leash} says otherwise. */
   readonly leashMs?: number
 }
@@ -134,9 +136,60 @@ export type Claim =
 /** The answer to every write of a run. `lost`: another run holds the task, or it is over; stop. */
 export type RunReply = { readonly lost: true } | { readonly lost: false; readonly cancelRequested: boolean }
 
+/** Where a result is that is too large for the object. */
+export interface StoredResult {
+  readonly key: string
+  readonly bytes: number
+}
+
 export type Outcome =
   | { readonly status: 'completed'; readonly result: JsonObject }
+  | { readonly status: 'completed'; readonly stored: StoredResult }
   | { readonly status: 'failed'; readonly error: TaskError }
+
+/** A journal row as it is copied from one task to another. */
+export interface JournalSeed {
+  readonly kind: 'step' | 'sleep' | 'question' | 'event'
+  readonly name: string
+  readonly state: string
+  readonly data: Json
+  readonly at: number | null
+}
+
+/** What went wrong last, for the operator. */
+export interface LastError {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly message: string
+  readonly dispatch: number
+  readonly attempts: number
+  /** How far the task had come. */
+  readonly recorded: number
+  readonly lastEntry: string | null
+}
+
+/** A task as an operator sees it: no arguments, results or answers. */
+export interface Inspection {
+  readonly taskId: string
+  readonly tool: string
+  readonly tenantHash: string
+  readonly lineage: string
+  readonly status: Status
+  readonly phase: string
+  readonly dispatch: number
+  readonly attempts: number
+  readonly cancelRequested: boolean
+  readonly createdAt: string
+  readonly lastUpdatedAt: string
+  readonly expiresAt: string
+  readonly lastError: LastError | null
+  readonly journal: readonly { readonly kind: string; readonly name: string; readonly state: string }[]
+}
+
+/** What a replay starts from, or why it cannot. */
+export type Replay =
+  | { readonly ok: true; readonly command: Omit<CreateTask, 'taskId'> }
+  | { readonly ok: false; readonly reason: 'unknown' | 'alive' | 'completed' }
 
 /** Status text of a run. */
 export interface ProgressNote {
@@ -166,6 +219,9 @@ export interface TaskApi {
   liveUntil(): Promise<{ readonly live: boolean; readonly expiresAt: number }>
   deliver(event: string, payload: Json): Promise<Delivery>
   note(note: ProgressNote): Promise<boolean>
+
+  inspect(): Promise<Inspection | null>
+  replay(): Promise<Replay>
 
   claim(n: number, token: string): Promise<Claim>
   beat(token: string, note?: ProgressNote): Promise<RunReply>

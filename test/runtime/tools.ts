@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index'
 import { articleTools } from './tools/article-tools'
+import { operateTools } from './tools/operate-tools'
 import { pushTools } from './tools/push-tools'
 
 const greet = defineTool({
@@ -13,4 +14,4 @@ const greet = defineTool({
   },
 })
 
-export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools]
+export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools, ...operateTools]
