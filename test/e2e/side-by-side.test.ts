@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { McpClient } from '../support/mcp'
 import { Server } from '../support/server'
 
@@ -7,6 +7,8 @@ const LONG = { steps: 60, ms: 1_000 }
 
 let server: Server
 let client: McpClient
+/** The long tasks of a test; they are cancelled at its end. */
+const long: string[] = []
 
 beforeAll(async () => {
   server = await Server.start({ config: 'test/e2e/wrangler.toml' })
@@ -14,28 +16,28 @@ beforeAll(async () => {
   await client.rpc('tools/call', { name: 'prepare', arguments: {} })
 })
 
+afterEach(async () => {
+  for (const taskId of long) await client.rpc('tasks/cancel', { taskId })
+  for (const taskId of long.splice(0)) await client.until(taskId, ['cancelled'])
+})
 afterAll(() => server?.stop())
 
 test('a short task does not wait for the long one before it', async () => {
-  const long = await client.start('work', LONG)
+  long.push(await client.start('work', LONG))
   const short = await client.start('work', { steps: 1, ms: 0 })
   expect(await client.untilEnded(short)).toMatchObject({ status: 'completed' })
-  expect(await client.get(long)).toMatchObject({ status: 'working' })
-  await cancel([long])
+  expect(await statesOf(long)).toEqual(['working'])
 })
 
 test('nor for a dozen of them, well into their work', async () => {
-  const long = await Promise.all(Array.from({ length: 12 }, () => client.start('work', LONG)))
-  await expect.poll(() => progressOf(long), { timeout: 20_000 }).toContain('Working (3/60)')
+  await startDozen()
   const short = await client.start('work', { steps: 1, ms: 0 })
   expect(await client.untilEnded(short)).toMatchObject({ status: 'completed' })
   expect(await statesOf(long)).toEqual(long.map(() => 'working'))
-  await cancel(long)
 })
 
 test('a task that asked or slept goes on beside a dozen long ones', async () => {
-  const long = await Promise.all(Array.from({ length: 12 }, () => client.start('work', LONG)))
-  await expect.poll(() => progressOf(long), { timeout: 20_000 }).toContain('Working (3/60)')
+  await startDozen()
   const [asker, sleeper] = await Promise.all([client.start('asker'), client.start('sleeper', { ms: 3_000 })])
   await client.until(asker, ['input_required'])
   const colour = { action: 'accept', content: { colour: 'blue' } }
@@ -43,7 +45,6 @@ test('a task that asked or slept goes on beside a dozen long ones', async () => 
   expect(await client.untilEnded(asker)).toMatchObject({ status: 'completed' })
   expect(await client.untilEnded(sleeper)).toMatchObject({ status: 'completed' })
   expect(await statesOf(long)).toEqual(long.map(() => 'working'))
-  await cancel(long)
 })
 
 test('ten tasks called for at once all end, each with its own result', async () => {
@@ -57,11 +58,10 @@ test('ten tasks called for at once all end, each with its own result', async () 
   }
 })
 
-async function cancel(tasks: readonly string[]): Promise<void> {
-  for (const taskId of tasks) await client.rpc('tasks/cancel', { taskId })
-  for (const taskId of tasks) {
-    expect(await client.until(taskId, ['cancelled'])).toMatchObject({ status: 'cancelled' })
-  }
+/** Twelve long tasks, and their first slices are over. */
+async function startDozen(): Promise<void> {
+  long.push(...(await Promise.all(Array.from({ length: 12 }, () => client.start('work', LONG)))))
+  await expect.poll(() => progressOf(long), { timeout: 20_000 }).toContain('Working (3/60)')
 }
 
 function statesOf(tasks: readonly string[]): Promise<string[]> {
