@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index'
 import { articleTools } from './tools/article-tools'
 import { pushTools } from './tools/push-tools'
+import { queueTools } from './tools/queue-tools'
 
 const greet = defineTool({
   name: 'greet',
@@ -13,4 +14,4 @@ const greet = defineTool({
   },
 })
 
-export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools]
+export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools, ...queueTools]
