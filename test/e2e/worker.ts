@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { createLonghaul, defineTool, type RunContext, type StepContext } from '../../src/index'
 
-export { TaskObject } from '../../src/index'
+export { TaskObject, TenantObject } from '../../src/index'
 
 /** A row of `log`: a step's function began, or its step was seen to be recorded. */
 type Sighting = 'began' | 'recorded'
