@@ -24,6 +24,8 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,
+          // After the others: they would take the time from each other.
+          sequence: { groupOrder: 1 },
         },
       },
     ],

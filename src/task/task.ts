@@ -160,7 +160,7 @@ export class Task {
       ...moved.state,
       ...change.patch,
       ...(change.failure && { lastError: this.#lastError(row, change.failure) }),
-      ...(moved.dispatched && { ...this.#dispatchNow(Date.now()), queue: 'slow' as const }),
+      ...(moved.dispatched && { ...this.#dispatchNow(Date.now()), queue: queueAfter(event, row) }),
     }
     const next = this.commit(row, { ...row, ...patch }, change, moved.ended !== undefined)
     this.#observe(row, next, event.type)
@@ -375,6 +375,14 @@ export class Task {
 
 function subjectOf({ head }: TaskRow): Subject {
   return { task: head.taskId, tool: head.tool, tenant: head.tenantHash }
+}
+
+/**
+ * A run that used up its slice, or vanished, has shown that it takes long. One that waited has not: on
+ * `slow`, which may be busy for the whole slice of another task, its answer would lie unread that long.
+ */
+function queueAfter({ type }: MachineEvent, { head }: TaskRow): 'work' | 'slow' {
+  return type === 'yield' || type === 'lapse' ? 'slow' : head.policy.queue
 }
 
 /** Milliseconds since the epoch. */

@@ -3,6 +3,7 @@ import { defineTool, type Tool } from '../../src/index'
 import { articleTools } from './tools/article-tools'
 import { operateTools } from './tools/operate-tools'
 import { pushTools } from './tools/push-tools'
+import { queueTools } from './tools/queue-tools'
 
 const greet = defineTool({
   name: 'greet',
@@ -14,4 +15,4 @@ const greet = defineTool({
   },
 })
 
-export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools, ...operateTools]
+export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools, ...operateTools, ...queueTools]

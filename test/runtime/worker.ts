@@ -1,9 +1,12 @@
 /** The Worker under test: real engine, small tools made to be observed. */
 import { createLonghaul } from '../../src/index'
+import { passOn } from './deliveries'
 import { tools } from './tools'
 
 export { TaskObject, TenantObject } from '../../src/index'
-export default createLonghaul({
+
+/** Without what the tests put between it and the queues. */
+export const longhaul = createLonghaul({
   name: 'runtime-tests',
   version: '1.0.0',
   tools,
@@ -15,3 +18,8 @@ export default createLonghaul({
   },
   limits: { blockFor: '3 seconds' },
 })
+
+export default {
+  ...longhaul,
+  queue: (batch, env, ctx) => passOn(batch, (passed) => longhaul.queue(passed, env, ctx)),
+} satisfies ExportedHandler<Cloudflare.Env>
