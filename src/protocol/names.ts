@@ -3,6 +3,7 @@ export const REVISION = '2026-07-28'
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 export const META_PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion'
 export const META_CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+export const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 export const META_SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
 
