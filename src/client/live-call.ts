@@ -110,7 +110,7 @@ export class LiveCall implements Call {
     // Made of JSON by its type, except that members may be absent.
     const inputResponses = { [key]: response as Json }
     const sent = this.#questions.answering(key, () =>
-      this.#insist('tasks/update', { taskId, inputResponses }),
+      this.#insist('tasks/update', taskId, { inputResponses }),
     )
     this.#publish()
     await sent
@@ -128,7 +128,7 @@ export class LiveCall implements Call {
     this.#cancelRequested = true
     this.#publish()
     try {
-      await this.#insist('tasks/cancel', { taskId })
+      await this.#insist('tasks/cancel', taskId)
     } catch (error) {
       this.#cancelRequested = false
       this.#publish()
@@ -248,7 +248,8 @@ export class LiveCall implements Call {
   }
 
   /** Sends what may safely be sent twice until it is acknowledged. */
-  async #insist(method: string, params: JsonObject): Promise<void> {
+  async #insist(method: string, taskId: string, more: JsonObject = {}): Promise<void> {
+    const params = { taskId, ...more }
     const { endpoint, poll } = this.#context
     const { signal } = this.#over
     for (let tries = 1; ; tries++) {
@@ -259,7 +260,7 @@ export class LiveCall implements Call {
         )
       } catch (error) {
         if (error instanceof ServerError && error.error.code === INVALID_PARAMS) {
-          throw new TaskNotFoundError(String(params['taskId']), error.error.message)
+          throw new TaskNotFoundError(taskId, error.error.message)
         }
         if (!(error instanceof TasksError && error.transient) || tries >= MOST_TRIES) throw error
         const wait = retryMs(tries, endpoint.clock.random())

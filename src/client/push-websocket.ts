@@ -32,6 +32,8 @@ export interface WebSocketPushOptions {
   readonly pingMs?: number
 }
 
+const CLOSE_FOLLOWS_MS = 1_000
+
 /** The close codes that mean something here; the last two are the door's (RFC 6455, 7.4). */
 const NORMAL = 1000
 const POLICY_VIOLATION = 1008
@@ -144,8 +146,11 @@ export class WebSocketPush implements PushSource {
         else if (sawEnd || (isLive && code === NORMAL)) stop('finished')
         else stop(isOpen && code !== POLICY_VIOLATION ? 'dropped' : 'refused')
       })
-      // A close event follows, and tells more.
-      socket.addEventListener('error', () => {})
+      socket.addEventListener('error', () => {
+        // Node 22 tells no close after a handshake that failed; after one that went well it does.
+        if (isOpen) timer.set(CLOSE_FOLLOWS_MS, () => stop('dropped'))
+        else stop('refused')
+      })
     })
   }
 }
