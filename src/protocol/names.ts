@@ -6,6 +6,8 @@ export const META_CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilit
 export const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 export const META_SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
+/** `_meta` key of a call that may be retried: the same key, tool and arguments get the same task. */
+export const META_IDEMPOTENCY_KEY = 'longhaul.dev/idempotencyKey'
 
 export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
