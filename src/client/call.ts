@@ -40,4 +40,6 @@ export interface Invocation {
   readonly tool: string
   readonly args: JsonObject
   readonly meta: JsonObject | undefined
+  /** The server knows by it that a call is the same call again. */
+  readonly idempotencyKey: string | undefined
 }

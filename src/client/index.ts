@@ -1,5 +1,11 @@
 /** The public API of the client: what the caller of long tools needs, in browsers, Node and Workers alike. */
-export { createTasks, type CallOptions, type Tasks, type TasksOptions } from './tasks.ts'
+export {
+  createTasks,
+  type CallOptions,
+  type Tasks,
+  type TasksOptions,
+  type ToolCallOptions,
+} from './tasks.ts'
 export type { Call } from './call.ts'
 export type { QuestionHandler } from './context.ts'
 export type { Outcome, Progress, Update } from './update.ts'

@@ -56,14 +56,24 @@ export interface CallOptions {
   readonly onQuestion?: QuestionHandler
 }
 
+export interface ToolCallOptions extends CallOptions {
+  /**
+   * Names the call, so that it can be made again when nobody knows whether it arrived: a Longhaul server answers the
+   * same key with the same task. With it, a call is repeated when the connection breaks; other servers may not
+   * know it, and do the work twice.
+   */
+  readonly idempotencyKey?: string
+  /** Further members of the request's `_meta`. */
+  readonly meta?: JsonObject
+}
+
 export interface Tasks {
   /**
    * Calls a tool. Resolves when the server has taken the call: with an answer, a task, or questions.
    *
-   * @param meta further members of the request's `_meta`.
    * @throws TasksError when it did not. After an `UnreachableError` the tool may have been called all the same.
    */
-  call(tool: string, args?: JsonObject, options?: CallOptions & { readonly meta?: JsonObject }): Promise<Call>
+  call(tool: string, args?: JsonObject, options?: ToolCallOptions): Promise<Call>
   /** Follows a task by its id, whoever began it. */
   follow(taskId: string, options?: CallOptions): Promise<Call>
   /** Follows every task of this endpoint that the store has and that is not known to have ended. */
@@ -156,7 +166,8 @@ export function createTasks(options: TasksOptions): Tasks {
   }
 
   return {
-    call: (tool, args = {}, { meta, ...call } = {}) => begin({ tool, args, meta }, call),
+    call: (tool, args = {}, { meta, idempotencyKey, ...call } = {}) =>
+      begin({ tool, args, meta, idempotencyKey }, call),
 
     async follow(taskId, call = {}) {
       const known = await store.get(endpoint.url, taskId)

@@ -1,18 +1,18 @@
 /**
- * The tools of an endpoint: lists them, and makes one call of one. A call is never made twice by accident:
- * it is repeated only when the server says that it did not take it.
+ * The tools of an endpoint: lists them, and makes one call of one. A call is never made twice by accident: it
+ * is repeated only when the server says that it did not take it, or can tell by a key that it is the same.
  */
 import type { JsonObject } from '../json.ts'
-import { HEADER_MISMATCH } from '../protocol/names.ts'
+import { HEADER_MISMATCH, META_IDEMPOTENCY_KEY } from '../protocol/names.ts'
 import type { Invocation } from './call.ts'
 import { sleep } from './clock.ts'
 import type { Endpoint } from './endpoint.ts'
 import { InvalidResponseError, InvalidToolError, ServerError, TasksError } from './errors.ts'
-import { jitter } from './pace.ts'
+import { jitter, retryMs } from './pace.ts'
 import { type Mirror, mirroredHeaders, mirrorsOf, readTools, type ToolDefinition } from './tools.ts'
 import { type CallAnswer, expectComplete, readCallAnswer } from './wire.ts'
 
-/** Tries of a call that the server puts off. */
+/** Tries of a call that may be repeated. */
 const MOST_TRIES = 6
 /** A server that never stops paging is not believed. */
 const MOST_PAGES = 100
@@ -50,8 +50,12 @@ export class Toolbox {
   }
 
   /** @throws TasksError */
-  async call({ tool, args, meta }: Invocation, more: JsonObject, signal: AbortSignal): Promise<CallAnswer> {
-    const params = { name: tool, arguments: args, ...(meta && { _meta: meta }), ...more }
+  async call(invocation: Invocation, more: JsonObject, signal: AbortSignal): Promise<CallAnswer> {
+    const { tool, args, meta, idempotencyKey } = invocation
+    const _meta = { ...meta, ...(idempotencyKey !== undefined && { [META_IDEMPOTENCY_KEY]: idempotencyKey }) }
+    const params = { name: tool, arguments: args, _meta, ...more }
+    const { clock } = this.#endpoint
+    const until = clock.now() + this.#timeoutMs
     let listed = false
     for (let tries = 1; ; tries++) {
       const invalid = this.#invalid.get(tool)
@@ -67,9 +71,14 @@ export class Toolbox {
           await this.list(signal)
           continue
         }
-        const wait = error instanceof TasksError && error.transient ? error.retryAfterMs : undefined
-        if (wait === undefined || tries >= MOST_TRIES) throw error
-        await sleep(this.#endpoint.clock, wait * jitter(this.#endpoint.clock.random()), signal)
+        if (!(error instanceof TasksError && error.transient)) throw error
+        const mayRepeat = error.retryAfterMs !== undefined || idempotencyKey !== undefined
+        const wait = Math.max(
+          retryMs(tries, clock.random()),
+          (error.retryAfterMs ?? 0) * jitter(clock.random()),
+        )
+        if (!mayRepeat || tries >= MOST_TRIES || clock.now() + wait > until) throw error
+        await sleep(clock, wait, signal)
       }
     }
   }

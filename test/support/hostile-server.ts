@@ -99,7 +99,7 @@ export async function hostileServer(options: HostileOptions = {}): Promise<Hosti
   }
 
   function honestAnswer(method: string, params: JsonObject): JsonObject {
-    const taskId = String(params['taskId'])
+    const taskId = typeof params['taskId'] === 'string' ? params['taskId'] : ''
     const task = tasks.get(taskId)
     const unknown = { error: { code: -32602, message: 'Task not found.' } }
     switch (method) {
@@ -168,8 +168,8 @@ export async function hostileServer(options: HostileOptions = {}): Promise<Hosti
     door.handleUpgrade(request, socket, head, (webSocket) => {
       sockets.set(webSocket, taskId)
       webSocket.on('close', () => sockets.delete(webSocket))
-      webSocket.on('message', (data) => {
-        if (String(data) === 'ping') webSocket.send('pong')
+      webSocket.on('message', (data: Buffer) => {
+        if (data.toString() === 'ping') webSocket.send('pong')
       })
       const params = { notifications: { taskIds: [taskId] } }
       const method = 'notifications/subscriptions/acknowledged'

@@ -124,6 +124,25 @@ describe('a call', () => {
     expect(server.received).toHaveLength(1)
   })
 
+  test('is made again under a key of its own, by which the server knows it', async () => {
+    vi.useFakeTimers()
+    try {
+      const { tasks, server } = clientOf({
+        'tools/call': inTurn(new Response(null, { status: 502 }), said('hello')),
+      })
+      const making = tasks.call('work', {}, { idempotencyKey: 'order-7', meta: { trace: 't' } })
+      await vi.advanceTimersByTimeAsync(5_000)
+      expect(await (await making).result()).toMatchObject({ content: [{ text: 'hello' }] })
+      const metas = server.received.map(({ params }) => params['_meta'])
+      expect(metas).toHaveLength(2)
+      for (const meta of metas) {
+        expect(meta).toMatchObject({ 'longhaul.dev/idempotencyKey': 'order-7', trace: 't' })
+      }
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test.each([-32_021, -32_003])(
     'names the missing capability, whichever of its numbers: %d',
     async (code) => {

@@ -13,6 +13,7 @@ import { createTasks, type Task } from '../../../src/client/index.ts'
 import { readCallAnswer, readTask, readTaskAnswer } from '../../../src/client/wire.ts'
 import type { JsonObject } from '../../../src/json.ts'
 import {
+  bodyOf,
   completed,
   confirmation,
   created,
