@@ -5,6 +5,7 @@ import { EXIT, type ExitCode, UsageError } from './exit.ts'
 import { fieldsOf, show } from './fields.ts'
 import { tableOf } from './listing.ts'
 import { print, printJson } from './output.ts'
+import { oneLine } from './plain.ts'
 import { askFields, askPerson, LEAVE } from './prompts.ts'
 import type { Session } from './session.ts'
 
@@ -36,17 +37,19 @@ export async function cancel(
   id: string,
   { wait = false }: { wait?: boolean },
 ): Promise<ExitCode> {
-  const call = await session.tasks.follow(id)
+  const { settings } = session
+  // Whoever wants it to stop has no answers for it.
+  const call = await session.tasks.follow(id, { onQuestion: () => undefined })
   try {
     await call.cancel()
-  } catch (error) {
+    if (wait) return await session.follow(call)
+  } finally {
     call.detach()
-    throw error
   }
-  if (wait) return session.follow(call)
-  call.detach()
-  if (session.settings.format === 'text') print('Cancellation requested.')
-  else printJson({ taskId: id, cancelRequested: true })
+  const outcome = call.latest?.outcome
+  const note = outcome ? `Too late: the task has ended, ${outcome.status}.` : 'Cancellation requested.'
+  if (settings.format === 'text') print(note)
+  else printJson({ taskId: id, cancelRequested: !outcome, ...(outcome && { status: outcome.status }) })
   return EXIT.completed
 }
 
@@ -88,31 +91,38 @@ export async function answer(
 ): Promise<ExitCode> {
   // Found by looking, and answered by name: the session's own handler stays out of it.
   const call = await session.tasks.follow(id, { onQuestion: () => undefined })
+  try {
+    return await answerOne(session, call, key, given)
+  } finally {
+    call.detach()
+  }
+}
+
+async function answerOne(
+  { settings }: Session,
+  call: Call,
+  key: string | undefined,
+  given: string | undefined,
+): Promise<ExitCode> {
   const open = await openQuestions(call)
   const question = key === undefined ? open[0] : open.find((one) => one.key === key)
   if (!question || (key === undefined && open.length > 1 && given !== undefined)) {
-    call.detach()
     const keys = open.map((one) => one.key).join(', ')
     throw new UsageError(
-      open.length === 0 ? 'The task has no open question.' : `Which question? There are: ${keys}`,
+      open.length === 0 ? 'The task has no open question.' : `Which question? Open: ${keys}`,
     )
   }
-  if (given === undefined && !session.settings.interactive) {
-    call.detach()
-    throw new UsageError(`Give the answer to "${question.message}" by --with.`)
+  if (given === undefined && !settings.interactive) {
+    throw new UsageError(`Give the answer to "${oneLine(question.message)}" by --with.`)
   }
   const response =
     given === undefined
       ? await askPerson(question, new AbortController().signal)
       : readAnswer(question, given)
-  if (response === LEAVE) {
-    call.detach()
-    return EXIT.interrupted
-  }
+  if (response === LEAVE) return EXIT.interrupted
   await call.answer(question.key, response)
-  call.detach()
-  if (session.settings.format === 'text') print('Answered.')
-  else printJson({ taskId: id, answered: question.key })
+  if (settings.format === 'text') print('Answered.')
+  else printJson({ taskId: call.taskId, answered: question.key })
   return EXIT.completed
 }
 

@@ -13,4 +13,6 @@ process.emitWarning = (/** @type {string | Error} */ warning, /** @type {any[]} 
 }
 
 const { main } = await import('./main.ts')
-process.exitCode = await main(process.argv)
+const code = await main(process.argv)
+// Sockets that are closed linger for seconds, waiting for a peer's goodbye. Pipes get what was written first.
+process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))

@@ -149,7 +149,8 @@ export class Session {
 
   /** Nobody here answers: wait for somebody elsewhere, or leave. */
   #leaveOpen({ message, taskId }: Question): void {
-    if (this.settings.format === 'text') this.view.say(`The task asks: ${oneLine(message)}`)
+    const { format, interactive } = this.settings
+    if (format === 'text' && !interactive) this.view.say(`The task asks: ${oneLine(message)}`)
     if (this.#options.answersElsewhere && taskId !== undefined) {
       this.view.say(`Answer it with: ${this.settings.command} answer ${taskId}`)
       return

@@ -113,7 +113,7 @@ export class LiveCall implements Call {
       this.#insist('tasks/update', taskId, { inputResponses }),
     )
     this.#publish()
-    await sent
+    if (!(await this.#unlessEnded(sent))) return
     this.#asking.settled(key)
     this.#remember({ answered: this.#questions.answered })
     this.#follower?.hurry()
@@ -128,7 +128,7 @@ export class LiveCall implements Call {
     this.#cancelRequested = true
     this.#publish()
     try {
-      await this.#insist('tasks/cancel', taskId)
+      if (!(await this.#unlessEnded(this.#insist('tasks/cancel', taskId)))) return
     } catch (error) {
       this.#cancelRequested = false
       this.#publish()
@@ -245,6 +245,17 @@ export class LiveCall implements Call {
     const [task, via, cancelRequested] = [this.#task, this.#via, this.#cancelRequested]
     this.#feed.push(updateOf({ taskId, task, via, cancelRequested, questions, outcome }))
     this.#asking.update(questions)
+  }
+
+  /** False when the task ended meanwhile, so that what was being sent no longer matters. */
+  async #unlessEnded(sent: Promise<void>): Promise<boolean> {
+    try {
+      await sent
+      return true
+    } catch (error) {
+      if (this.#feed.latest?.outcome) return false
+      throw error
+    }
   }
 
   /** Sends what may safely be sent twice until it is acknowledged. */
