@@ -10,14 +10,13 @@ import {
   type RequestId,
   type RpcError,
 } from '../protocol/jsonrpc'
+import { META_IDEMPOTENCY_KEY } from '../protocol/names'
 import { callTask } from '../run/stub'
 import { describe } from '../task/questions'
 import type { Dialect } from '../task/types'
 import type { TaskTool } from '../tool'
 import { baseUrlOf, type Incoming, metaOf } from './incoming'
 
-/** `_meta` key of a call that may be retried: the same key, tool and arguments get the same task. */
-const META_IDEMPOTENCY_KEY = 'longhaul.dev/idempotencyKey'
 const MAX_KEY_CHARS = 255
 
 /** Why the arguments do not fit, in words for the model (SEP-1303), or `undefined` when they do. */

@@ -3,16 +3,27 @@
  * codes, and the responses. Knows neither tasks nor tools.
  */
 import { isObject, type Json } from '../json'
+import {
+  HEADER_MISMATCH,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  MISSING_CLIENT_CAPABILITY,
+  PARSE_ERROR,
+  UNSUPPORTED_PROTOCOL_VERSION,
+} from './names'
 
-export const PARSE_ERROR = -32700
-export const INVALID_REQUEST = -32600
-export const METHOD_NOT_FOUND = -32601
-export const INVALID_PARAMS = -32602
-export const INTERNAL_ERROR = -32603
-/** MCP 2026-07-28: a routing header is missing or disagrees with the body. */
-export const HEADER_MISMATCH = -32020
-export const MISSING_CLIENT_CAPABILITY = -32021
-export const UNSUPPORTED_PROTOCOL_VERSION = -32022
+export {
+  HEADER_MISMATCH,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  MISSING_CLIENT_CAPABILITY,
+  PARSE_ERROR,
+  UNSUPPORTED_PROTOCOL_VERSION,
+}
 
 export type RequestId = string | number
 

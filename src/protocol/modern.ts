@@ -20,13 +20,23 @@ import {
   type RpcRequest,
   UNSUPPORTED_PROTOCOL_VERSION,
 } from './jsonrpc'
+import {
+  META_CLIENT_CAPABILITIES,
+  META_PROTOCOL_VERSION,
+  META_SERVER_INFO,
+  META_SUBSCRIPTION_ID,
+  REVISION,
+  TASKS_EXTENSION,
+} from './names'
 
-export const REVISION = '2026-07-28'
-export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
-export const META_PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion'
-export const META_CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
-export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
-export const META_SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
+export {
+  META_CLIENT_CAPABILITIES,
+  META_PROTOCOL_VERSION,
+  META_SERVER_INFO,
+  META_SUBSCRIPTION_ID,
+  REVISION,
+  TASKS_EXTENSION,
+}
 
 /** What a client can do, as it declared with this request. */
 export type ClientCapabilities = Readonly<Record<string, unknown>>
