@@ -29,6 +29,7 @@ try {
   console.log(JSON.stringify(answer, null, 2))
   process.exit(response.ok ? 0 : 1)
 } catch (error) {
-  console.error(`${values.url} cannot be reached: ${error.cause?.message ?? error.message}`)
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  console.error(`${values.url} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`)
   process.exit(1)
 }
