@@ -33,10 +33,20 @@ export function taskToolOf(incoming: Incoming): TaskTool | undefined {
 
 /** Leaves the message to the SDK. */
 export function toCore({ request, body, principal, core }: Incoming): Promise<Response> {
-  return core.fetch(request, { authInfo: authInfoOf(principal), parsedBody: body })
+  return core.fetch(withoutCredentials(request), { authInfo: authInfoOf(principal), parsedBody: body })
+}
+
+/** A plain tool sees the request; the token in it is for us only, and must not be passed on. */
+function withoutCredentials(request: Request): Request {
+  const headers = new Headers(request.headers)
+  for (const name of ['authorization', 'cookie', 'cf-access-jwt-assertion', 'cf-access-client-secret']) {
+    headers.delete(name)
+  }
+  // Its body has been read already and travels beside it.
+  return new Request(request.url, { method: request.method, headers, signal: request.signal })
 }
 
 /** Origin of this server as the caller, or its operator, sees it. */
 export function baseUrlOf({ request, services }: Incoming): string {
-  return services.env.PUBLIC_URL ?? new URL(request.url).origin
+  return services.originOf(request)
 }
