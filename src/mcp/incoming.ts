@@ -28,7 +28,9 @@ export function metaOf(incoming: Incoming): Record<string, unknown> {
 /** The task tool that a `tools/call` names. */
 export function taskToolOf(incoming: Incoming): TaskTool | undefined {
   if (incoming.body['method'] !== 'tools/call') return undefined
-  return incoming.services.taskTools.get(String(paramsOf(incoming)['name']))
+  const name = paramsOf(incoming)['name']
+  // A name that is no string has no scopes either: it must not find a tool here.
+  return typeof name === 'string' ? incoming.services.taskTools.get(name) : undefined
 }
 
 /** Leaves the message to the SDK. */
