@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index'
 import { articleTools } from './tools/article-tools'
 import { operateTools } from './tools/operate-tools'
+import { authTools } from './tools/auth-tools'
 import { pushTools } from './tools/push-tools'
 
 const greet = defineTool({
@@ -14,4 +15,4 @@ const greet = defineTool({
   },
 })
 
-export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools, ...operateTools]
+export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools, ...operateTools, ...authTools]

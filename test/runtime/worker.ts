@@ -3,6 +3,8 @@ import { createLonghaul } from '../../src/index'
 import { tools } from './tools'
 
 export { TaskObject, TenantObject } from '../../src/index'
+/** The same tools for callers with tokens, as an entrypoint of its own. */
+export { WithTokens } from './auth/with-tokens'
 export default createLonghaul({
   name: 'runtime-tests',
   version: '1.0.0',
