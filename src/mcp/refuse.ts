@@ -17,7 +17,7 @@ export function refuseCaller(request: Request, refusal: AuthenticationRefusal, s
     // The message has not been read, so this is what any client needs to begin with.
     scopes: services.scopes,
     metadataUrl: services.resourceOf(request)?.metadataUrl,
-    realm: services.name,
+    realm: services.server.name,
   })
   return errorResponse(
     undefined,
@@ -43,7 +43,7 @@ export function refuseScopes(
     description: message,
     scopes: needed,
     metadataUrl: services.resourceOf(request)?.metadataUrl,
-    realm: services.name,
+    realm: services.server.name,
   })
   return errorResponse(id, { code: INVALID_REQUEST, message, data: { requiredScopes: needed } }, 403, {
     'www-authenticate': challenge,

@@ -71,8 +71,6 @@ export interface Services {
   readonly tools: ReadonlyMap<string, Tool>
   readonly taskTools: ReadonlyMap<string, TaskTool>
   readonly paramHeaders: ReadonlyMap<string, readonly ParamHeader[]>
-  /** How the server calls itself. */
-  readonly name: string
   readonly authenticate: Authority['authenticate']
   readonly localMode: boolean
   /** Scopes a client should ask for to begin with; empty when scopes are not looked at. */
@@ -164,7 +162,6 @@ export function createServices(
         paramHeadersOf(z.toJSONSchema(tool.input, { io: 'input' })),
       ]),
     ),
-    name: server.title ?? server.name,
     authenticate,
     localMode,
     scopes,
