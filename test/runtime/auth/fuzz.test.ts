@@ -17,7 +17,10 @@ const run = (numRuns: number) => ({ seed: SEED, numRuns, interruptAfterTimeLimit
 const TIMEOUT = { timeout: 60_000 }
 
 afterEach(() => vi.restoreAllMocks())
-afterAll(async () => expect(await listDurableObjectIds(env.TASKS)).toEqual([]))
+afterAll(async () => {
+  expect(await listDurableObjectIds(env.TASKS)).toEqual([])
+  expect(await listDurableObjectIds(env.TENANTS)).toEqual([])
+})
 
 interface Sent {
   readonly method?: string
