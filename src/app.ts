@@ -1,8 +1,11 @@
 /** The routes. Nothing but routing: what is behind a route lives elsewhere. */
 import type { McpHttpHandler } from '@modelcontextprotocol/server'
 import { Hono } from 'hono'
+import { corsHeaders, isPreflight, preflightResponse } from './auth/cors'
 import { checkContentType, checkOrigin, readBody, type Refusal } from './auth/door'
+import { METADATA_PATH } from './auth/resource'
 import { answerMessage } from './mcp/endpoint'
+import { refuseCaller } from './mcp/refuse'
 import type { Services } from './mcp/services'
 import { fault } from './observe/observer'
 import { health, inspectTask, refuseStranger, replayTask } from './ops/routes'
@@ -37,8 +40,14 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
       allowedOrigins: env.ALLOWED_ORIGINS,
     })
     if (refusal) return refused(refusal)
+    if (isPreflight(c.req.raw)) return preflightResponse(c.req.raw)
     c.set('serving', serving)
-    return next()
+    await next()
+    // A WebSocket has no CORS, and its response cannot be touched.
+    if (c.res.status === 101) return
+    const cors = corsHeaders(c.req.raw.headers.get('origin'))
+    for (const [name, value] of Object.entries(cors)) c.header(name, value)
+    c.header('vary', 'Origin', { append: true })
   })
 
   app.post('/mcp', async (c) => {
@@ -47,15 +56,7 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     const wrongType = checkContentType(request)
     if (wrongType) return refused(wrongType)
     const caller = await services.authenticate(request)
-    if (!caller.ok) {
-      const headers: Record<string, string> = caller.status === 401 ? { 'www-authenticate': 'Bearer' } : {}
-      return errorResponse(
-        undefined,
-        { code: INVALID_REQUEST, message: caller.message },
-        caller.status,
-        headers,
-      )
-    }
+    if (!caller.ok) return refuseCaller(request, caller, services)
     const body = await readBody(request, services.limits.maxRequestBytes)
     if (typeof body !== 'string') return refused(body)
     const { principal } = caller
@@ -90,6 +91,16 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
   app.all('/mcp', () => {
     const message = 'Method not allowed: send messages by POST.'
     return errorResponse(undefined, { code: INVALID_REQUEST, message }, 405, { allow: 'POST' })
+  })
+
+  // At the path of the endpoint, and at the root (MCP 2026-07-28, Protected Resource Metadata Discovery).
+  app.on('GET', [`${METADATA_PATH}/mcp`, METADATA_PATH], (c) => {
+    const resource = c.get('serving').services.resourceOf(c.req.raw)
+    if (resource) return Response.json(resource.metadata, { headers: { 'cache-control': 'max-age=300' } })
+    return Response.json(
+      { error: 'This server takes no access tokens: OIDC_ISSUER is not set.' },
+      { status: 404 },
+    )
   })
 
   app.notFound(() => Response.json({ error: 'Not found. The MCP endpoint is POST /mcp.' }, { status: 404 }))

@@ -8,6 +8,7 @@ import type { z } from 'zod'
 import type { Duration } from './duration'
 import type { Json } from './json'
 import type { Principal } from './auth/principal'
+import { isScope } from './auth/scopes'
 
 /** Kinds of input request a tool may send to the client, as client capabilities name them. */
 export type Ask = 'elicitation' | 'elicitation.url' | 'sampling' | 'roots'
@@ -70,6 +71,8 @@ export interface TaskToolDefinition<
   readonly title?: string
   readonly description: string
   readonly annotations?: ToolAnnotations
+  /** OAuth scopes that a call needs besides `tasks:write`; a token without them is refused with 403. */
+  readonly scopes?: readonly string[]
   readonly input: Input
   /** When given, `structuredContent` of the final result is checked against it before it is stored. */
   readonly output?: Output
@@ -94,6 +97,8 @@ export interface PlainToolDefinition<
   readonly title?: string
   readonly description: string
   readonly annotations?: ToolAnnotations
+  /** OAuth scopes that a call needs besides `tasks:write`; a token without them is refused with 403. */
+  readonly scopes?: readonly string[]
   readonly input: Input
   readonly output?: Output
   readonly task: { readonly support: 'none' }
@@ -219,7 +224,8 @@ export interface PlainTool extends PlainToolDefinition {
 /**
  * Defines a tool.
  *
- * @throws TypeError when the name is not 1 to 128 letters, digits, `_`, `-` or `.`.
+ * @throws TypeError when the name is not 1 to 128 letters, digits, `_`, `-` or `.`, or a scope is not
+ * one that OAuth can carry.
  * @example
  * export const greet = defineTool({
  *   name: 'greet',
@@ -245,6 +251,9 @@ export function defineTool(definition: TaskToolDefinition | PlainToolDefinition)
       `${JSON.stringify(definition.name)} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ - .`,
     )
   }
+  const odd = definition.scopes?.find((scope) => !isScope(scope))
+  if (odd !== undefined)
+    throw new TypeError(`${definition.name}: ${JSON.stringify(odd)} is not an OAuth scope.`)
   return isPlain(definition) ? { ...definition, kind: 'plain' } : { ...definition, kind: 'task' }
 }
 

@@ -1,89 +1,82 @@
 /**
- * Who is calling? Fails closed: with nothing configured nobody is served, and the answer says
- * what to configure. Identity providers plug in as further {@link Authenticator}s.
+ * Who is calling? The configured ways of telling, in their order. Fails closed: with nothing
+ * configured nobody is served, and the answer says what to configure.
  */
-import { isObject } from '../json'
-import { ConfigurationError } from './keys'
-import type { Principal } from './principal'
+import { byApiKey, parseApiKeys } from './api-keys'
+import { type Authentication, type Authenticator, bearerOf, type Principal } from './principal'
+import { BASIC_SCOPES } from './scopes'
+import { type TokenEnv, tokenSources } from './sources'
+import { byToken } from './token'
 
-export interface AuthEnv {
-  /** JSON object of tenant to key. Turns on `Authorization: Bearer <key>`. */
+export interface AuthEnv extends TokenEnv {
+  /** JSON object of tenant to key, see `auth/api-keys.ts`. Turns on `Authorization: Bearer <key>`. */
   readonly API_KEYS?: string
   /** `local`: everybody on this machine is the tenant `local`. For development only. */
   readonly LONGHAUL_DEV?: string
 }
 
-export type Authentication =
-  | { readonly ok: true; readonly principal: Principal }
-  | { readonly ok: false; readonly status: 401 | 503; readonly message: string }
-
-export type Authenticator = (request: Request) => Promise<Authentication>
-
-/** Chooses the way of authentication by configuration, once per isolate. */
-export function authenticatorFor(env: AuthEnv): Authenticator {
-  if (env.API_KEYS !== undefined && env.API_KEYS !== '') return byApiKey(parseApiKeys(env.API_KEYS))
-  if (env.LONGHAUL_DEV === 'local') return byLocalhost
-  return unconfigured
+/** Everything about identity that follows from the configuration. */
+export interface Authority {
+  readonly authenticate: (request: Request) => Promise<Authentication>
+  /** The open local mode is on; then only this machine is served, whatever the Origin check allows. */
+  readonly localMode: boolean
+  /** Where clients get access tokens, when tokens are accepted. */
+  readonly issuer: string | undefined
+  /** What a token needs to begin with; empty when scopes are not looked at. */
+  readonly scopes: readonly string[]
 }
 
-/** Whether the open local mode is on; then only this machine is served, whatever the Origin check allows. */
-export function isLocalMode(env: AuthEnv): boolean {
-  return (env.API_KEYS === undefined || env.API_KEYS === '') && env.LONGHAUL_DEV === 'local'
+/**
+ * Once per isolate.
+ * @param everything all scopes this server knows
+ * @throws ConfigurationError
+ */
+export function createAuthority(env: AuthEnv, everything: readonly string[]): Authority {
+  const keys = env.API_KEYS === undefined || env.API_KEYS === '' ? [] : parseApiKeys(env.API_KEYS)
+  const sources = tokenSources(env)
+  const reserved = new Set(keys.map(({ tenant }) => tenant))
+  // What a client sends on purpose comes before what a proxy adds.
+  const authenticators = [
+    ...(keys.length > 0 ? [byApiKey(keys, everything)] : []),
+    ...sources.map((source) => byToken(source, { everything, reserved })),
+  ]
+  const localMode = authenticators.length === 0 && env.LONGHAUL_DEV === 'local'
+  const oidc = sources.find(({ header }) => header === 'authorization')
+  return {
+    authenticate: localMode ? byLocalhost(everything) : firstOf(authenticators),
+    localMode,
+    issuer: oidc?.issuer,
+    scopes: oidc?.scoped ? BASIC_SCOPES : [],
+  }
 }
 
-const LOCAL_PRINCIPAL: Principal = { tenant: 'local', subject: 'local', scopes: [] }
+function byLocalhost(everything: readonly string[]) {
+  const principal: Principal = { tenant: 'local', subject: 'local', scopes: everything }
+  return async (): Promise<Authentication> => ({ ok: true, principal })
+}
 
-const byLocalhost: Authenticator = async () => ({ ok: true, principal: LOCAL_PRINCIPAL })
+function firstOf(authenticators: readonly Authenticator[]) {
+  return async (request: Request): Promise<Authentication> => {
+    if (authenticators.length === 0) return UNCONFIGURED
+    for (const authenticator of authenticators) {
+      const found = await authenticator(request)
+      if (found) return found
+    }
+    return bearerOf(request) === undefined
+      ? {
+          ok: false,
+          status: 401,
+          message: 'Send an API key or an access token as "Authorization: Bearer <…>".',
+        }
+      : { ok: false, status: 401, message: 'The key or token is not known here.', error: 'invalid_token' }
+  }
+}
 
-const unconfigured: Authenticator = async () => ({
+const UNCONFIGURED: Authentication = {
   ok: false,
   status: 503,
   message:
-    'No authentication is configured, so nobody is served. Set the secret API_KEYS to a JSON object of tenant to key ' +
-    '(`wrangler secret put API_KEYS`), or LONGHAUL_DEV=local for development on this machine.',
-})
-
-function parseApiKeys(json: string): ReadonlyMap<string, string> {
-  let keys: unknown
-  try {
-    keys = JSON.parse(json)
-  } catch {
-    throw new ConfigurationError('API_KEYS is not valid JSON: it must be an object of tenant to key.')
-  }
-  const entries = isObject(keys) ? Object.entries(keys) : []
-  const valid = entries.every(([tenant, key]) => tenant !== '' && typeof key === 'string' && key.length >= 16)
-  if (entries.length === 0 || !valid) {
-    throw new ConfigurationError(
-      'API_KEYS must be an object of tenant to key, each key at least 16 characters.',
-    )
-  }
-  return new Map(entries.map(([tenant, key]) => [tenant, String(key)]))
-}
-
-/** Compares digests, all of them, so that neither time nor length tells how close a guess was. */
-function byApiKey(keys: ReadonlyMap<string, string>): Authenticator {
-  const hash = async ([tenant, key]: [string, string]) => ({ tenant, hash: await sha256(key) })
-  // Kept once it is there; a promise must not outlive the request that made it.
-  let known: { tenant: string; hash: ArrayBuffer }[] | undefined
-  return async (request) => {
-    const given = /^Bearer +(\S+) *$/i.exec(request.headers.get('authorization') ?? '')?.[1]
-    if (given === undefined) {
-      return { ok: false, status: 401, message: 'Send your API key as "Authorization: Bearer <key>".' }
-    }
-    known ??= await Promise.all([...keys].map(hash))
-    const givenHash = await sha256(given)
-    let principal: Principal | undefined
-    for (const candidate of known) {
-      if (crypto.subtle.timingSafeEqual(givenHash, candidate.hash)) {
-        principal = { tenant: candidate.tenant, subject: candidate.tenant, scopes: [] }
-      }
-    }
-    return principal
-      ? { ok: true, principal }
-      : { ok: false, status: 401, message: 'The API key is not known here.' }
-  }
-}
-
-function sha256(text: string): Promise<ArrayBuffer> {
-  return crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+    'No authentication is configured, so nobody is served. Set OIDC_ISSUER and OIDC_AUDIENCE, or ACCESS_TEAM_DOMAIN and ' +
+    'ACCESS_AUDIENCE, or the secret API_KEYS to a JSON object of tenant to key (`wrangler secret put API_KEYS`); or ' +
+    'LONGHAUL_DEV=local for development on this machine.',
 }

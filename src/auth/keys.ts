@@ -6,7 +6,8 @@
  * verify, so a key is rotated by putting the new one in front. An id is one letter or digit.
  */
 
-export type Purpose = 'task-id' | 'request-state' | 'callback'
+export const PURPOSES = ['task-id', 'request-state', 'callback'] as const
+export type Purpose = (typeof PURPOSES)[number]
 
 /** Bytes of a MAC that travel: 96 bits. */
 const MAC_BYTES = 12
@@ -30,6 +31,7 @@ export class SigningKeys {
           'SIGNING_KEYS must be a list like "1:<secret>", each secret at least 16 characters; make one with `openssl rand -base64 32`.',
         )
       }
+      if (keys.has(id)) throw new ConfigurationError(`SIGNING_KEYS has two keys with the id ${id}.`)
       keys.set(id, { secret })
     }
     const [current] = keys.keys()

@@ -2,19 +2,25 @@
  * `POST /mcp`: reads one message and sends it where it is answered. Task methods, calls of task tools
  * and subscriptions to tasks are ours, in the dialect they speak; everything else is the SDK's.
  */
+import { covers, scopesFor } from '../auth/scopes'
 import { asRequest, errorResponse, parseMessage, readableId } from '../protocol/jsonrpc'
 import { dialectOf } from '../protocol/dialect'
 import { answerListen, listensToTasks } from '../push/listen'
 import { answerArticle, refuseWithoutTasks } from './article'
 import { answerToolCall } from './call'
 import { type Incoming, paramsOf, taskToolOf, toCore } from './incoming'
+import { refuseScopes } from './refuse'
 import { answerTaskMethod, isTaskMethod } from './tasks'
 
 export async function answerMessage(text: string, rest: Omit<Incoming, 'body'>): Promise<Response> {
   const parsed = parseMessage(text)
   if (!parsed.ok) return errorResponse(undefined, parsed.error)
   const incoming = { ...rest, body: parsed.value }
-  switch (dialectOf(incoming.body, incoming.request.headers)) {
+  const { body, principal, request, services } = incoming
+  // Before anything else looks at the message, whatever it speaks.
+  const needed = scopesFor(body, services.tools)
+  if (!covers(principal.scopes, needed)) return refuseScopes(request, readableId(body), needed, services)
+  switch (dialectOf(body, request.headers)) {
     case 'modern':
       return answerModern(incoming)
     case 'article':

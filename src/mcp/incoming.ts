@@ -28,15 +28,27 @@ export function metaOf(incoming: Incoming): Record<string, unknown> {
 /** The task tool that a `tools/call` names. */
 export function taskToolOf(incoming: Incoming): TaskTool | undefined {
   if (incoming.body['method'] !== 'tools/call') return undefined
-  return incoming.services.taskTools.get(String(paramsOf(incoming)['name']))
+  const name = paramsOf(incoming)['name']
+  // A name that is no string has no scopes either: it must not find a tool here.
+  return typeof name === 'string' ? incoming.services.taskTools.get(name) : undefined
 }
 
 /** Leaves the message to the SDK. */
 export function toCore({ request, body, principal, core }: Incoming): Promise<Response> {
-  return core.fetch(request, { authInfo: authInfoOf(principal), parsedBody: body })
+  return core.fetch(withoutCredentials(request), { authInfo: authInfoOf(principal), parsedBody: body })
+}
+
+/** A plain tool sees the request; the token in it is for us only, and must not be passed on. */
+function withoutCredentials(request: Request): Request {
+  const headers = new Headers(request.headers)
+  for (const name of ['authorization', 'cookie', 'cf-access-jwt-assertion', 'cf-access-client-secret']) {
+    headers.delete(name)
+  }
+  // Its body has been read already and travels beside it.
+  return new Request(request.url, { method: request.method, headers, signal: request.signal })
 }
 
 /** Origin of this server as the caller, or its operator, sees it. */
 export function baseUrlOf({ request, services }: Incoming): string {
-  return services.env.PUBLIC_URL ?? new URL(request.url).origin
+  return services.originOf(request)
 }

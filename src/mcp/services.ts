@@ -3,8 +3,10 @@
  * `createLonghaul` and the bindings of the Worker.
  */
 import { z } from 'zod'
-import { type AuthEnv, type Authenticator, authenticatorFor, isLocalMode } from '../auth/authenticate'
+import { type AuthEnv, type Authority, createAuthority } from '../auth/authenticate'
 import { ConfigurationError, SigningKeys } from '../auth/keys'
+import { type ProtectedResource, protectedResource } from '../auth/resource'
+import { allScopes } from '../auth/scopes'
 import { TaskIds } from '../auth/task-id'
 import { digest } from '../auth/seal'
 import { type Duration, toMs } from '../duration'
@@ -69,8 +71,10 @@ export interface Services {
   readonly tools: ReadonlyMap<string, Tool>
   readonly taskTools: ReadonlyMap<string, TaskTool>
   readonly paramHeaders: ReadonlyMap<string, readonly ParamHeader[]>
-  readonly authenticate: Authenticator
+  readonly authenticate: Authority['authenticate']
   readonly localMode: boolean
+  /** Scopes a client should ask for to begin with; empty when scopes are not looked at. */
+  readonly scopes: readonly string[]
   readonly keys: SigningKeys
   readonly ids: TaskIds
   readonly stubs: TaskStubs
@@ -96,6 +100,10 @@ export interface Services {
     readonly keepaliveMs: number
   }
   policyOf(tool: TaskTool): TaskPolicy
+  /** Origin of this server as others reach it. */
+  originOf(request: Request): string
+  /** This server as an OAuth protected resource, when it accepts tokens. */
+  resourceOf(request: Request): ProtectedResource | undefined
 }
 
 const MIB = 1024 * 1024
@@ -114,7 +122,8 @@ export function createServices(
   tools: readonly Tool[],
   limits: Limits,
 ): Services {
-  const localMode = isLocalMode(env)
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const { authenticate, localMode, issuer, scopes } = createAuthority(env, allScopes(byName))
   const signingKeys = env.SIGNING_KEYS ?? (localMode ? LOCAL_SIGNING_KEYS : undefined)
   if (signingKeys === undefined) {
     throw new ConfigurationError(
@@ -124,7 +133,6 @@ export function createServices(
   const maxTtlMs = toMs(limits.maxTtl ?? DEFAULT_MAX_TTL_MS)
   const maxResultBytes = limits.maxResultBytes ?? 8 * MIB
   const keys = new SigningKeys(signingKeys)
-  const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const taskTools = new Map(
     tools.flatMap((tool) => (tool.kind === 'task' ? [[tool.name, tool] as const] : [])),
   )
@@ -139,6 +147,11 @@ export function createServices(
     return snapshot === null ? null : whole(snapshot)
   }
   const retentions = [...taskTools.values()].map((tool) => retentionMs(tool))
+  const publicOrigin = env.PUBLIC_URL ? URL.parse(env.PUBLIC_URL)?.origin : undefined
+  if (env.PUBLIC_URL && publicOrigin === undefined) {
+    throw new ConfigurationError('PUBLIC_URL must be an address like "https://mcp.example.com".')
+  }
+  const originOf = (request: Request) => publicOrigin ?? new URL(request.url).origin
   return {
     env,
     tools: byName,
@@ -149,8 +162,9 @@ export function createServices(
         paramHeadersOf(z.toJSONSchema(tool.input, { io: 'input' })),
       ]),
     ),
-    authenticate: authenticatorFor(env),
+    authenticate,
     localMode,
+    scopes,
     keys,
     ids: new TaskIds(keys, maxTtlMs + Math.max(DEFAULT_RETENTION_MS, ...retentions)),
     stubs,
@@ -190,6 +204,9 @@ export function createServices(
       queue: task.queue ?? 'work',
       maxResultBytes,
     }),
+    originOf,
+    resourceOf: (request) =>
+      protectedResource(originOf(request), { name: server.title ?? server.name, issuer, scopes }),
   }
 }
 

@@ -3,6 +3,8 @@
  * had come, and starting a new task where a dead one stopped. Arguments, results and answers are not shown.
  */
 import type { Context } from 'hono'
+import { challengeHeader } from '../auth/challenge'
+import { bearerOf } from '../auth/principal'
 import type { Services } from '../mcp/services'
 import { callTask } from '../run/stub'
 
@@ -17,10 +19,9 @@ export async function refuseStranger(
     const error = `Not available: set the secret OPERATOR_KEY (at least ${MIN_KEY_CHARS} characters).`
     return Response.json({ error }, { status: 404 })
   }
-  const given = /^Bearer +(\S+) *$/i.exec(request.headers.get('authorization') ?? '')?.[1] ?? ''
-  const [a, b] = await Promise.all([sha256(given), sha256(key)])
+  const [a, b] = await Promise.all([sha256(bearerOf(request) ?? ''), sha256(key)])
   if (crypto.subtle.timingSafeEqual(a, b)) return undefined
-  const headers = { 'www-authenticate': 'Bearer' }
+  const headers = { 'www-authenticate': challengeHeader({ realm: 'operators' }) }
   return Response.json(
     { error: 'Send the operator key as "Authorization: Bearer <key>".' },
     { status: 401, headers },

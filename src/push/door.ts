@@ -5,7 +5,8 @@
  * `new WebSocket(url, ['mcp', 'longhaul.bearer.' + base64url(token)])`. Unlike a ticket in the address
  * it needs no extra round trip and is not written to access logs.
  */
-import type { Authenticator } from '../auth/authenticate'
+import { BASIC_SCOPES, covers } from '../auth/scopes'
+import { refuseCaller, refuseScopes } from '../mcp/refuse'
 import { connect, type Services } from '../mcp/services'
 
 const SUBPROTOCOL = 'mcp'
@@ -20,8 +21,10 @@ export async function answerDoor(request: Request, taskId: string, services: Ser
   }
   const offered = (request.headers.get('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim())
   const caller = await authenticateSocket(request, offered, services.authenticate)
-  if (!caller.ok) return Response.json({ error: caller.message }, { status: caller.status })
-  const { tenant, expiresAt } = caller.principal
+  if (!caller.ok) return refuseCaller(request, caller, services)
+  const { tenant, scopes, expiresAt } = caller.principal
+  // It carries answers and cancellations as well as news.
+  if (!covers(scopes, BASIC_SCOPES)) return refuseScopes(request, undefined, BASIC_SCOPES, services)
   const known = await services.ids.accept(tenant, taskId)
   const response = known ? await connect(services.env, taskId, 'door', tenant, expiresAt) : undefined
   if (!response?.webSocket) return Response.json({ error: 'Task not found.' }, { status: 404 })
@@ -32,7 +35,11 @@ export async function answerDoor(request: Request, taskId: string, services: Ser
   })
 }
 
-function authenticateSocket(request: Request, offered: readonly string[], authenticate: Authenticator) {
+function authenticateSocket(
+  request: Request,
+  offered: readonly string[],
+  authenticate: Services['authenticate'],
+) {
   const bearer = offered.find((name) => name.startsWith(BEARER))?.slice(BEARER.length)
   if (bearer === undefined) return authenticate(request)
   const headers = new Headers(request.headers)
@@ -40,11 +47,12 @@ function authenticateSocket(request: Request, offered: readonly string[], authen
   return authenticate(new Request(request.url, { headers }))
 }
 
-/** Base64url; a damaged one is a wrong token. */
+/** Base64url of what an Authorization header can carry; anything else is a wrong token. */
 function decode(text: string): string {
   try {
-    return atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+    const token = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+    return /^[\x21-\x7E]+$/.test(token) ? token : '?'
   } catch {
-    return ''
+    return '?'
   }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index'
 import { articleTools } from './tools/article-tools'
 import { operateTools } from './tools/operate-tools'
+import { authTools } from './tools/auth-tools'
 import { pushTools } from './tools/push-tools'
 import { queueTools } from './tools/queue-tools'
 
@@ -15,4 +16,11 @@ const greet = defineTool({
   },
 })
 
-export const tools: readonly Tool[] = [greet, ...pushTools, ...articleTools, ...operateTools, ...queueTools]
+export const tools: readonly Tool[] = [
+  greet,
+  ...articleTools,
+  ...authTools,
+  ...operateTools,
+  ...pushTools,
+  ...queueTools,
+]

@@ -5,6 +5,9 @@ import { tools } from './tools'
 
 export { TaskObject, TenantObject } from '../../src/index'
 
+/** The same tools for callers with tokens, as an entrypoint of its own. */
+export { WithTokens } from './auth/with-tokens'
+
 /** Without what the tests put between it and the queues. */
 export const longhaul = createLonghaul({
   name: 'runtime-tests',
