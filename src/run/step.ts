@@ -115,7 +115,9 @@ export class Steps implements Step {
     // What was recorded is what `fn` returned, as JSON.
     if (entry?.state === 'done') return entry.value as T
     if (entry && entry.at - Date.now() > SHORT_WAIT_MS) return this.#park(name)
-    return this.#hold(() => this.#attempt<T>(name, options, fn, entry?.attempts ?? 0, entry?.at))
+    const done = await this.#hold(() => this.#attempt<T>(name, options, fn, entry?.attempts ?? 0, entry?.at))
+    // Parked out here: what is held keeps the run alive.
+    return done ? done.value : this.#park(name)
   }
 
   async sleep(name: string, duration: Duration): Promise<void> {
@@ -195,13 +197,14 @@ export class Steps implements Step {
 
   // ---------------------------------------------------------------- recording
 
+  /** What the step returned, or `undefined` when the next attempt is too far away for this run. */
   async #attempt<T extends Json | void>(
     name: string,
     options: StepOptions,
     fn: (context: StepContext) => Promise<T> | T,
     earlier: number,
     notBefore: number | undefined,
-  ): Promise<T> {
+  ): Promise<{ readonly value: T } | undefined> {
     const retry: RetryPolicy = options.retry ?? STEP_RETRY
     const timeoutMs = Math.min(toMs(options.timeout ?? DEFAULT_STEP_TIMEOUT_MS), MAX_STEP_TIMEOUT_MS)
     let startAt = notBefore ?? 0
@@ -212,7 +215,7 @@ export class Steps implements Step {
         const value = asJson(await this.#limited(name, timeoutMs, attempt, fn))
         await this.#record({ kind: 'step', name, state: 'done', ...(value !== undefined && { value }) })
         // The same value that a replay will see.
-        return value as T
+        return { value: value as T }
       } catch (error) {
         failure = error
       }
@@ -228,7 +231,7 @@ export class Steps implements Step {
       }
       startAt = Date.now() + backoffMs(backoff, attempt)
       await this.#record({ kind: 'step', name, state: 'retry', attempts: attempt, at: startAt })
-      if (startAt - Date.now() > SHORT_WAIT_MS) return this.#park(name)
+      if (startAt - Date.now() > SHORT_WAIT_MS) return undefined
     }
   }
 
