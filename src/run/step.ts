@@ -53,6 +53,8 @@ export class Steps implements Step {
   #parkedAtBoundary = false
   #active = 0
   #begun = 0
+  /** Records that the code came to. */
+  #replayed = 0
   #questions: NewQuestion[] = []
   #asking: Promise<void> | undefined
   #idle: (() => void) | undefined
@@ -88,6 +90,11 @@ export class Steps implements Step {
         (entry) => !this.#used.has(entry.name) && !(entry.kind === 'event' && entry.state === 'received'),
       )
       .map((entry) => entry.name)
+  }
+
+  /** There are records that this run has not come to yet. */
+  get #replaying(): boolean {
+    return this.#replayed < this.#journal.size
   }
 
   /** Resolves when no step is at work, so that the next run does not meet the leftovers of this one. */
@@ -179,7 +186,7 @@ export class Steps implements Step {
     const start = wait.start?.bind(wait)
     // An event that came although the start was not recorded shows that it did start.
     if (start && (entry === undefined || entry.state === 'open' || this.#journal.has(starting))) {
-      await this.do(starting, async (context) => {
+      await this.do(starting, wait.retry ? { retry: wait.retry } : {}, async (context) => {
         await start({ ...context, callbackUrl: await this.#host.callbackUrl(name, at) })
       })
     }
@@ -192,7 +199,9 @@ export class Steps implements Step {
 
   async status(progress: Progress | string): Promise<void> {
     this.#host.lease.checkCancelled()
-    await this.#host.lease.note(noteOf(progress))
+    // What was shown before must not be shown again on the way to where the last run stopped.
+    if (this.#replaying) this.#host.lease.hold(noteOf(progress))
+    else await this.#host.lease.note(noteOf(progress))
   }
 
   // ---------------------------------------------------------------- recording
@@ -310,6 +319,7 @@ export class Steps implements Step {
           'the tool changed while this task was under way.',
       )
     }
+    if (entry) this.#replayed++
     // The kind was just compared.
     return entry as Extract<JournalEntry, { kind: K }> | undefined
   }

@@ -2,6 +2,7 @@
 import { createLonghaul } from '../../src/index'
 import { passOn } from './deliveries'
 import { tools } from './tools'
+import { quickParts, threeParts } from './tools/progress-tool'
 import { lateRetry } from './tools/retry-tool'
 
 export { TaskObject, TenantObject } from '../../src/index'
@@ -10,7 +11,7 @@ export { TaskObject, TenantObject } from '../../src/index'
 export const longhaul = createLonghaul({
   name: 'runtime-tests',
   version: '1.0.0',
-  tools: [...tools, lateRetry],
+  tools: [...tools, threeParts, quickParts, lateRetry],
   configure: (server) => {
     server.registerResource('note', 'test://note', {}, ({ href }) => ({
       contents: [{ uri: href, text: 'A note.' }],
