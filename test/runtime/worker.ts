@@ -1,7 +1,9 @@
 /** The Worker under test: real engine, small tools made to be observed. */
 import { createLonghaul } from '../../src/index'
+import { tools as builtIn } from '../../src/tools'
 import { passOn } from './deliveries'
 import { tools } from './tools'
+import { crashing } from './tools/crashing'
 import { quickParts, threeParts } from './tools/progress-tool'
 import { lateRetry } from './tools/retry-tool'
 
@@ -11,7 +13,7 @@ export { TaskObject, TenantObject } from '../../src/index'
 export const longhaul = createLonghaul({
   name: 'runtime-tests',
   version: '1.0.0',
-  tools: [...tools, threeParts, quickParts, lateRetry],
+  tools: [...tools, threeParts, quickParts, lateRetry, ...builtIn, ...crashing(builtIn)],
   configure: (server) => {
     server.registerResource('note', 'test://note', {}, ({ href }) => ({
       contents: [{ uri: href, text: 'A note.' }],
