@@ -166,6 +166,8 @@ export interface EventWait<S extends z.ZodType> {
   readonly timeout?: Duration
   /** Checked when the event arrives; an event that does not fit is refused at the door (HTTP 422). */
   readonly schema?: S
+  /** Of `start`. Default as for every step: 5 retries from 1 second, at most 1 minute apart. */
+  readonly retry?: RetryPolicy
   /**
    * Starts the outside work, as a recorded step, once the wait is registered.
    * `callbackUrl` is signed, for this event of this task only, and expires with the wait.

@@ -1,20 +1,19 @@
-/** The deployable Worker: our tools and the options. */
-import { z } from 'zod'
-import { createLonghaul, defineTool } from './index'
+/** The deployable Worker: our tools, and the daily sweep of their marks. */
+import { version } from '../package.json'
+import { toMs } from './duration'
+import { createLonghaul, sweepMarks } from './index'
+import { tools } from './tools'
 
-const greet = defineTool({
-  name: 'greet',
-  description: 'x',
-  input: z.object({ name: z.string() }),
-  asks: ['elicitation'],
-  async run({ input, step }) {
-    await step.do('one', () => 1)
-    await step.status({ message: 'hello', done: 1, total: 2 })
-    const a = await step.elicit('confirm', { message: 'sure?', schema: z.object({ confirm: z.boolean() }) })
-    await step.sleep('think', '3 seconds')
-    return `Hello, ${input.name}! ${JSON.stringify(a)}`
-  },
-})
+const longhaul = createLonghaul({ name: 'longhaul', title: 'Longhaul', version, tools })
+
+/** Past the longest time-to-live a task may have (30 days) and its retention: nobody asks for these any more. */
+const MARKS_KEPT_MS = toMs('45 days')
 
 export { TaskObject, TenantObject } from './index'
-export default createLonghaul({ name: 'longhaul', version: '0.1.0', tools: [greet] })
+export default {
+  ...longhaul,
+  async scheduled(_controller, env) {
+    const swept = await sweepMarks(env.DB, MARKS_KEPT_MS)
+    console.log(JSON.stringify({ event: 'marks_swept', count: swept }))
+  },
+} satisfies ExportedHandler<Cloudflare.Env>

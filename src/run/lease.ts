@@ -77,6 +77,11 @@ export class Lease {
     await this.write((task, token) => task.beat(token, note))
   }
 
+  /** Keeps a status text for the next sign of life. */
+  hold(note: ProgressNote): void {
+    this.#note = note
+  }
+
   /** Checks in until `end` is called. `until`: no sign of life after that, the platform ends the run anyway. */
   async keep(until: number): Promise<void> {
     const { signal } = this.#ended

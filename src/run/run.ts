@@ -177,7 +177,7 @@ async function finish(
   if (missed) return fail(lease, missed, true)
   const outcome = await outcomeOf(tool, output, claim, bucket)
   try {
-    await lease.write((task, token) => task.settle(token, outcome))
+    await lease.write((task, token, note) => task.settle(token, outcome, note))
   } catch (error) {
     // Refused, so nobody points to it.
     if (error instanceof LeaseLostError && 'stored' in outcome) await bucket?.delete(outcome.stored.key)

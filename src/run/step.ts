@@ -53,6 +53,8 @@ export class Steps implements Step {
   #parkedAtBoundary = false
   #active = 0
   #begun = 0
+  /** Records that the code came to. */
+  #replayed = 0
   #questions: NewQuestion[] = []
   #asking: Promise<void> | undefined
   #idle: (() => void) | undefined
@@ -90,6 +92,11 @@ export class Steps implements Step {
       .map((entry) => entry.name)
   }
 
+  /** There are records that this run has not come to yet. */
+  get #replaying(): boolean {
+    return this.#replayed < this.#journal.size
+  }
+
   /** Resolves when no step is at work, so that the next run does not meet the leftovers of this one. */
   async quiet(limitMs: number): Promise<void> {
     const until = Date.now() + limitMs
@@ -115,7 +122,9 @@ export class Steps implements Step {
     // What was recorded is what `fn` returned, as JSON.
     if (entry?.state === 'done') return entry.value as T
     if (entry && entry.at - Date.now() > SHORT_WAIT_MS) return this.#park(name)
-    return this.#hold(() => this.#attempt<T>(name, options, fn, entry?.attempts ?? 0, entry?.at))
+    const done = await this.#hold(() => this.#attempt<T>(name, options, fn, entry?.attempts ?? 0, entry?.at))
+    // Parked out here: what is held keeps the run alive.
+    return done ? done.value : this.#park(name)
   }
 
   async sleep(name: string, duration: Duration): Promise<void> {
@@ -177,7 +186,7 @@ export class Steps implements Step {
     const start = wait.start?.bind(wait)
     // An event that came although the start was not recorded shows that it did start.
     if (start && (entry === undefined || entry.state === 'open' || this.#journal.has(starting))) {
-      await this.do(starting, async (context) => {
+      await this.do(starting, wait.retry ? { retry: wait.retry } : {}, async (context) => {
         await start({ ...context, callbackUrl: await this.#host.callbackUrl(name, at) })
       })
     }
@@ -190,18 +199,21 @@ export class Steps implements Step {
 
   async status(progress: Progress | string): Promise<void> {
     this.#host.lease.checkCancelled()
-    await this.#host.lease.note(noteOf(progress))
+    // What was shown before must not be shown again on the way to where the last run stopped.
+    if (this.#replaying) this.#host.lease.hold(noteOf(progress))
+    else await this.#host.lease.note(noteOf(progress))
   }
 
   // ---------------------------------------------------------------- recording
 
+  /** What the step returned, or `undefined` when the next attempt is too far away for this run. */
   async #attempt<T extends Json | void>(
     name: string,
     options: StepOptions,
     fn: (context: StepContext) => Promise<T> | T,
     earlier: number,
     notBefore: number | undefined,
-  ): Promise<T> {
+  ): Promise<{ readonly value: T } | undefined> {
     const retry: RetryPolicy = options.retry ?? STEP_RETRY
     const timeoutMs = Math.min(toMs(options.timeout ?? DEFAULT_STEP_TIMEOUT_MS), MAX_STEP_TIMEOUT_MS)
     let startAt = notBefore ?? 0
@@ -212,7 +224,7 @@ export class Steps implements Step {
         const value = asJson(await this.#limited(name, timeoutMs, attempt, fn))
         await this.#record({ kind: 'step', name, state: 'done', ...(value !== undefined && { value }) })
         // The same value that a replay will see.
-        return value as T
+        return { value: value as T }
       } catch (error) {
         failure = error
       }
@@ -228,7 +240,7 @@ export class Steps implements Step {
       }
       startAt = Date.now() + backoffMs(backoff, attempt)
       await this.#record({ kind: 'step', name, state: 'retry', attempts: attempt, at: startAt })
-      if (startAt - Date.now() > SHORT_WAIT_MS) return this.#park(name)
+      if (startAt - Date.now() > SHORT_WAIT_MS) return undefined
     }
   }
 
@@ -307,6 +319,7 @@ export class Steps implements Step {
           'the tool changed while this task was under way.',
       )
     }
+    if (entry) this.#replayed++
     // The kind was just compared.
     return entry as Extract<JournalEntry, { kind: K }> | undefined
   }

@@ -379,7 +379,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   }
 
   /** The run ended with a result or with a final error. Settling twice with the same stored result is once. */
-  async settle(token: string, outcome: Outcome): Promise<RunReply> {
+  async settle(token: string, outcome: Outcome, note?: ProgressNote): Promise<RunReply> {
     const row = this.#held(token)
     if (!row) {
       const ended = this.#task.live()
@@ -388,7 +388,9 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     }
     if (outcome.status === 'failed') return this.throwError(token, outcome.error, true)
     const result = 'stored' in outcome ? outcome.stored : JSON.stringify(outcome.result)
-    this.#task.apply(row, { type: 'complete', token }, { result })
+    // The last status text may not have been sent yet.
+    const patch = note ? { message: note.message } : {}
+    this.#task.apply(row, { type: 'complete', token }, { result, patch })
     return kept(row)
   }
 

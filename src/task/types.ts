@@ -231,7 +231,7 @@ export interface TaskApi {
   suspend(token: string, parked: readonly string[], note?: ProgressNote): Promise<RunReply>
   proceed(token: string, note?: ProgressNote): Promise<RunReply>
   throwError(token: string, error: TaskError, final: boolean): Promise<RunReply>
-  settle(token: string, outcome: Outcome): Promise<RunReply>
+  settle(token: string, outcome: Outcome, note?: ProgressNote): Promise<RunReply>
   stop(token: string): Promise<RunReply>
   deadLetter(n: number, reason: string): Promise<boolean>
 }

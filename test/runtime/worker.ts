@@ -1,7 +1,11 @@
 /** The Worker under test: real engine, small tools made to be observed. */
 import { createLonghaul } from '../../src/index'
+import { tools as builtIn } from '../../src/tools'
 import { passOn } from './deliveries'
 import { tools } from './tools'
+import { crashing } from './tools/crashing'
+import { quickParts, threeParts } from './tools/progress-tool'
+import { lateRetry } from './tools/retry-tool'
 
 export { TaskObject, TenantObject } from '../../src/index'
 
@@ -12,7 +16,7 @@ export { WithTokens } from './auth/with-tokens'
 export const longhaul = createLonghaul({
   name: 'runtime-tests',
   version: '1.0.0',
-  tools,
+  tools: [...tools, threeParts, quickParts, lateRetry, ...builtIn, ...crashing(builtIn)],
   configure: (server) => {
     server.registerResource('note', 'test://note', {}, ({ href }) => ({
       contents: [{ uri: href, text: 'A note.' }],
