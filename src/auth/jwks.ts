@@ -6,6 +6,7 @@
  * now and then whether it has ended, and loses patience with it.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { fault } from '../observe/observer'
 
 /** A key that its issuer withdrew is accepted at most this long. */
 const FRESH_MS = 10 * 60_000
@@ -103,7 +104,7 @@ export class RemoteKeys {
     } catch (error) {
       attempt.state = 'failed'
       this.#problem = error instanceof Error ? error.message : String(error)
-      console.error(JSON.stringify({ event: 'issuer_keys_failed', error: this.#problem }))
+      fault({ event: 'issuer_keys_failed' }, this.#problem)
     }
   }
 }

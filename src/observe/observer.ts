@@ -69,6 +69,7 @@ export interface Fault {
     | 'request_failed'
     | 'message_unreadable'
     | 'task_unreachable'
+    | 'issuer_keys_failed'
   readonly task?: string
   readonly path?: string
   readonly queue?: string
