@@ -163,12 +163,6 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     return { ok: true, snapshot: this.#task.snapshot(this.#task.row() ?? row) }
   }
 
-  /** For a reader that names no protocol: the snapshot, and the dialect the task was created in. */
-  async readStored(tenant: string): Promise<{ dialect: Dialect; snapshot: string } | null> {
-    const row = this.#owned(tenant)
-    return row ? { dialect: row.head.dialect, snapshot: this.#task.snapshot(row) } : null
-  }
-
   /** The keys of those open questions that this stream may carry to its client, and nobody else until it ends. */
   async carry(tenant: string, by: Carrying): Promise<readonly string[]> {
     const row = this.#owned(tenant)

@@ -233,7 +233,6 @@ export interface TaskApi {
   update(tenant: string, inputResponses: JsonObject): Promise<boolean>
   cancel(tenant: string): Promise<boolean>
   cancelNow(tenant: string): Promise<CancelledNow>
-  readStored(tenant: string): Promise<{ readonly dialect: Dialect; readonly snapshot: string } | null>
   carry(tenant: string, by: Carrying): Promise<readonly string[]>
   giveUp(tenant: string, key: string): Promise<boolean>
   leash(tenant: string, ms: number | null): Promise<boolean>
