@@ -64,7 +64,7 @@ export async function answerWaiting(
   cursor: Cursor,
   caller: Caller,
   exchange: Exchange,
-  { resumed = false, kept = resumed } = {},
+  { resumed = false, kept = resumed }: { readonly resumed?: boolean; readonly kept?: boolean } = {},
 ): Promise<Response> {
   const gone = new AbortController()
   const outlet = new Outlet({
