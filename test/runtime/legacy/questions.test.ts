@@ -183,6 +183,16 @@ test('a link comes with the id that this revision wants', async () => {
   expect((await events.all()).at(-1).result.content[0].text).toBe('{"action":"accept"}')
 })
 
+test('what a tool settles before it works is asked by the task, since the call cannot come back', async () => {
+  const { client, taskId } = await waiting('prepared')
+  const events = await client.stream('tasks/result', { taskId })
+  const question = await events.next()
+  expect(question).toMatchObject({ method: 'elicitation/create', params: { message: 'Where?' } })
+  const there = { action: 'accept', content: { city: 'Oslo' } }
+  await client.answer(question, there)
+  expect((await events.all()).at(-1).result.content[0].text).toBe(JSON.stringify(there))
+})
+
 test('only the tenant itself answers', async () => {
   const { client, taskId } = await waiting()
   const events = await client.stream('tasks/result', { taskId })

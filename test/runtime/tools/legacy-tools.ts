@@ -77,4 +77,24 @@ const askInTime = defineTool({
   },
 })
 
-export const legacyTools: readonly Tool[] = [reject, protocolError, plain, sample, link, busy, askInTime]
+/** Settles a question before it works; where calls cannot go back and forth, the task asks. */
+const prepared = defineTool({
+  name: 'prepared',
+  description: 'Asks first.',
+  input: z.object({}),
+  gather: { place: { message: 'Where?', schema: z.object({ city: z.string() }) } },
+  async run({ gathered, step }) {
+    return step.do('go', () => JSON.stringify(gathered.place))
+  },
+})
+
+export const legacyTools: readonly Tool[] = [
+  reject,
+  protocolError,
+  plain,
+  sample,
+  link,
+  busy,
+  askInTime,
+  prepared,
+]
