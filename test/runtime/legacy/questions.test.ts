@@ -83,6 +83,21 @@ test('when its stream is gone a question goes out again under a fresh id, and th
   expect((await two.all()).at(-1).result.content[0].text).toBe(ACCEPTED)
 })
 
+test('a stream that was open beside it takes the question over', async () => {
+  const { client, taskId } = await waiting()
+  const [one, two] = [
+    await client.stream('tasks/result', { taskId }),
+    await client.stream('tasks/result', { taskId }),
+  ]
+  const question = await one.next()
+  await one.cancel()
+  const again = await two.next()
+  expect(again).toMatchObject({ method: 'elicitation/create' })
+  expect(again.id).not.toBe(question.id)
+  await client.answer(again, YES)
+  expect((await two.all()).at(-1).result.content[0].text).toBe(ACCEPTED)
+})
+
 test('a client that only polls is asked by the third poll, once', async () => {
   const client = await LegacyClient.connect()
   const { taskId } = await client.start('ask')
