@@ -5,6 +5,7 @@ import { corsHeaders, isPreflight, preflightResponse } from './auth/cors'
 import { checkContentType, checkOrigin, readBody, type Refusal } from './auth/door'
 import { METADATA_PATH } from './auth/resource'
 import { answerMessage } from './mcp/endpoint'
+import { answerResume, noStream } from './mcp/legacy/endpoint'
 import { refuseCaller } from './mcp/refuse'
 import type { Services } from './mcp/services'
 import { fault } from './observe/observer'
@@ -88,10 +89,24 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     answerDoor(c.req.raw, c.req.param('taskId'), c.get('serving').services),
   )
 
-  app.all('/mcp', () => {
-    const message = 'Method not allowed: send messages by POST.'
-    return errorResponse(undefined, { code: INVALID_REQUEST, message }, 405, { allow: 'POST' })
+  app.get('/mcp', async (c) => {
+    const eventId = c.req.header('last-event-id')
+    if (eventId === undefined) return noStream()
+    const { services, core } = c.get('serving')
+    const request = c.req.raw
+    const caller = await services.authenticate(request)
+    if (!caller.ok) return refuseCaller(request, caller, services)
+    return answerResume(eventId, {
+      request,
+      principal: caller.principal,
+      services,
+      core,
+      waitUntil: (work) => c.executionCtx.waitUntil(work),
+    })
   })
+
+  // DELETE too: a session is a signed token, there is nothing to end.
+  app.all('/mcp', () => noStream())
 
   // At the path of the endpoint, and at the root (MCP 2026-07-28, Protected Resource Metadata Discovery).
   app.on('GET', [`${METADATA_PATH}/mcp`, METADATA_PATH], (c) => {

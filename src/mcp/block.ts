@@ -17,6 +17,7 @@ import type { TaskSnapshot } from '../task/types'
 import { toolError } from '../tool'
 import { idempotencyKeyOf } from './create'
 import type { Incoming } from './incoming'
+import { ProgressLine } from './progress'
 
 /** A caller that went away and cannot come back has the work cancelled after this time. */
 export const LEASH_MS = 60_000
@@ -168,21 +169,19 @@ function never(): Promise<undefined> {
   return new Promise(() => undefined)
 }
 
-/** Turns status changes into `notifications/progress`, whose values must increase. */
+/** The progress of one leg, told once there is a stream to tell it on. */
 class Progress {
-  readonly #token: unknown
+  readonly #line: ProgressLine
   #send: ((message: string) => Promise<void>) | undefined
   #pending: TaskSnapshot | undefined
-  #message: string | undefined
-  #value = 0
   done = false
 
   constructor(token: unknown) {
-    this.#token = token
+    this.#line = new ProgressLine(token)
   }
 
   get wanted(): boolean {
-    return typeof this.#token === 'string' || typeof this.#token === 'number'
+    return this.#line.wanted
   }
 
   attach(send: (message: string) => Promise<void>): void {
@@ -192,16 +191,7 @@ class Progress {
 
   async see(task: TaskSnapshot): Promise<void> {
     this.#pending = task
-    const { statusMessage: message } = task
-    if (!this.wanted || !this.#send || message === undefined || message === this.#message) return
-    this.#message = message
-    const counted = /\((\d+)\/(\d+)\)$/.exec(message)
-    const done = Number(counted?.[1] ?? 0)
-    this.#value = done > this.#value ? done : this.#value + SMALL_STEP
-    const total = counted ? { total: Number(counted[2]) } : {}
-    const params = { progressToken: this.#token, progress: this.#value, ...total, message }
-    await this.#send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }))
+    const message = this.#send && this.#line.next(task)
+    if (message !== undefined) await this.#send?.(message)
   }
 }
-
-const SMALL_STEP = 0.001

@@ -22,11 +22,11 @@ import {
   tasksRequired,
 } from '../protocol/modern'
 import { checkParamHeaders } from '../protocol/param-headers'
-import { allows, capabilityFor } from '../run/asks'
+import { capabilityFor, missingAsks } from '../run/asks'
 import { elicitation } from '../run/step'
 import { callTask } from '../run/stub'
 import { judge, misfit as misfitText } from '../task/questions'
-import { type Ask, type TaskTool, toolError } from '../tool'
+import { type TaskTool, toolError } from '../tool'
 import { answerBlocking, type Leg, LEASH_MS } from './block'
 import { createTask, misfitOf, refusedCreation } from './create'
 import type { Incoming } from './incoming'
@@ -91,8 +91,7 @@ async function comeBack(request: ModernRequest, leg: Leg, incoming: Incoming): P
 /** `required` needs the extension; questions need what they ask for. Said before any work. */
 function mayCall(tool: TaskTool, capabilities: ClientCapabilities): Checked<undefined> {
   if (tool.task?.support === 'required' && !declaresTasks(capabilities)) return tasksRequired()
-  const asks: readonly Ask[] = tool.gather ? ['elicitation', ...(tool.asks ?? [])] : (tool.asks ?? [])
-  const missing = asks.filter((ask) => !allows(capabilities, ask))
+  const missing = missingAsks(tool, capabilities)
   if (missing.length === 0) return ok(undefined)
   const required = Object.assign({}, ...missing.map(capabilityFor)) as JsonObject
   return missingCapability(required, `${tool.name} may ask for ${missing.join(', ')}`)

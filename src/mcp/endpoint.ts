@@ -9,7 +9,9 @@ import { answerListen, listensToTasks } from '../push/listen'
 import { answerArticle, refuseWithoutTasks } from './article'
 import { answerToolCall } from './call'
 import { type Incoming, paramsOf, taskToolOf, toCore } from './incoming'
+import { answer2025, answerUnversionedCall } from './legacy/endpoint'
 import { refuseScopes } from './refuse'
+import { answerStored } from './stored'
 import { answerTaskMethod, isTaskMethod } from './tasks'
 
 export async function answerMessage(text: string, rest: Omit<Incoming, 'body'>): Promise<Response> {
@@ -23,29 +25,25 @@ export async function answerMessage(text: string, rest: Omit<Incoming, 'body'>):
   switch (dialectOf(body, request.headers)) {
     case 'modern':
       return answerModern(incoming)
+    case '2025':
+      return answer2025(incoming)
     case 'article':
       return answerArticle(incoming)
     case 'stored':
       return answerStored(incoming)
-    case '2025':
-      return toCore(incoming)
     case 'core':
       return answerUnversioned(incoming)
   }
 }
 
-/** Nothing says which protocol it is: the SDK's, unless it calls a tool that cannot do without Tasks. */
+/** Nothing says which protocol it is: the SDK's, unless it calls a tool that runs as a task. */
 async function answerUnversioned(incoming: Incoming): Promise<Response> {
   const id = readableId(incoming.body)
   const tool = taskToolOf(incoming)
-  return id !== undefined && tool?.task?.support === 'required'
+  if (id === undefined || !tool) return toCore(incoming)
+  return tool.task?.support === 'required'
     ? refuseWithoutTasks(id, tool)
-    : toCore(incoming)
-}
-
-/** No revision is named: the task is read in the dialect it was created in. */
-async function answerStored(incoming: Incoming): Promise<Response> {
-  return answerArticle(incoming)
+    : answerUnversionedCall(tool, incoming)
 }
 
 async function answerModern(incoming: Incoming): Promise<Response> {

@@ -6,14 +6,18 @@ import type { TaskTool } from '../tool'
 import { authInfoOf } from './core'
 import type { Services } from './services'
 
-export interface Incoming {
+/** An authenticated HTTP request, and what it is served with. */
+export interface Exchange {
   readonly request: Request
-  /** The JSON-RPC message. */
-  readonly body: Record<string, unknown>
   readonly principal: Principal
   readonly services: Services
   readonly core: McpHttpHandler
   waitUntil(work: Promise<unknown>): void
+}
+
+export interface Incoming extends Exchange {
+  /** The JSON-RPC message. */
+  readonly body: Record<string, unknown>
 }
 
 export function paramsOf({ body }: Incoming): Record<string, unknown> {
@@ -49,6 +53,6 @@ function withoutCredentials(request: Request): Request {
 }
 
 /** Origin of this server as the caller, or its operator, sees it. */
-export function baseUrlOf({ request, services }: Incoming): string {
+export function baseUrlOf({ request, services }: Exchange): string {
   return services.originOf(request)
 }

@@ -83,8 +83,8 @@ export interface Services {
   read(taskId: string, tenant: string): Promise<string | null>
   /** {@link read} for clients that poll, within limits. */
   poll(taskId: string, tenant: string): Promise<string | null | Throttled>
-  /** Follows a task on behalf of a tenant. */
-  feed(taskId: string, tenant: string): TaskFeed
+  /** Follows a task on behalf of a tenant; `stream` names a stream that carries questions to a client. */
+  feed(taskId: string, tenant: string, stream?: string): TaskFeed
   readonly server: ServerInfo
   readonly modern: ModernCodec
   readonly observer: Observer
@@ -170,8 +170,8 @@ export function createServices(
     stubs,
     // As for `stubs`.
     tenant: (name) => env.TENANTS.getByName(name) as unknown as TenantApi,
-    feed: (taskId, tenant) => ({
-      open: async () => (await connect(env, taskId, 'feed', tenant)).webSocket,
+    feed: (taskId, tenant, stream) => ({
+      open: async () => (await connect(env, taskId, 'feed', tenant, undefined, stream)).webSocket,
       read: () => read(taskId, tenant),
       whole,
     }),
@@ -231,12 +231,14 @@ export function connect(
   kind: 'feed' | 'door',
   tenant: string,
   expiresAt?: number,
+  stream?: string,
 ): Promise<Response> {
   return env.TASKS.getByName(taskId).fetch(`https://task/${kind}`, {
     headers: {
       upgrade: 'websocket',
       'x-longhaul-tenant': encodeURIComponent(tenant),
       ...(expiresAt !== undefined && { 'x-longhaul-expires': String(expiresAt) }),
+      ...(stream !== undefined && { 'x-longhaul-stream': stream }),
     },
   })
 }

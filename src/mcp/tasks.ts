@@ -9,7 +9,13 @@ import {
   resultText,
   type RpcRequest,
 } from '../protocol/jsonrpc'
-import { checkEnvelope, declaresTasks, tasksRequired, UNKNOWN_TASK } from '../protocol/modern'
+import {
+  checkEnvelope,
+  declaresTasks,
+  type ModernRequest,
+  tasksRequired,
+  UNKNOWN_TASK,
+} from '../protocol/modern'
 import { callTask } from '../run/stub'
 import type { Throttled } from '../task/types'
 import type { Incoming } from './incoming'
@@ -20,15 +26,14 @@ export function isTaskMethod(method: unknown): method is TaskMethod {
   return method === 'tasks/get' || method === 'tasks/update' || method === 'tasks/cancel'
 }
 
-export async function answerTaskMethod(
-  rpc: RpcRequest,
-  { request, principal, services }: Incoming,
-): Promise<Response> {
+export async function answerTaskMethod(rpc: RpcRequest, incoming: Incoming): Promise<Response> {
+  const { request, principal, services } = incoming
   const checked = checkEnvelope(rpc, request.headers, 'taskId')
   if (!checked.ok) return errorResponse(rpc.id, checked.error, 400)
   const { params, capabilities, id } = checked.value
-  if (!declaresTasks(capabilities)) return errorResponse(id, tasksRequired().error)
-
+  if (!declaresTasks(capabilities) && !(await keepsOldTask(checked.value, incoming))) {
+    return errorResponse(id, tasksRequired().error)
+  }
   const taskId = params['taskId']
   if (typeof taskId !== 'string') return invalid(rpc, '"taskId" must be a string.')
   const responses = params['inputResponses']
@@ -57,6 +62,22 @@ export function tooFast(id: RequestId, { retryAfterMs }: Throttled): Response {
   const message = 'Too many polls of this task: poll at the interval that it suggests.'
   const error = { code: INTERNAL_ERROR, message, data: { limit: 'polls', retryAfterMs } }
   return errorResponse(id, error, 429, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) })
+}
+
+/**
+ * A client that knows only the experimental tasks of 2025-11-25 may be upgraded in the middle of one:
+ * it goes on reading and cancelling the tasks that were made that way.
+ */
+async function keepsOldTask(
+  { method, params, capabilities }: ModernRequest,
+  { principal, services }: Incoming,
+): Promise<boolean> {
+  const { taskId } = params
+  if (method === 'tasks/update' || !isObject(capabilities['tasks']) || typeof taskId !== 'string')
+    return false
+  if (!(await services.ids.accept(principal.tenant, taskId))) return false
+  const stored = await callTask(services.stubs, taskId, (task) => task.readStored(principal.tenant))
+  return stored?.dialect === '2025-11-25'
 }
 
 function invalid({ id }: RpcRequest, problem: string): Response {

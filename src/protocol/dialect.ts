@@ -18,6 +18,8 @@ export function dialectOf(body: Record<string, unknown>, headers: Headers): Spok
   const params = isObject(body['params']) ? body['params'] : {}
   const version = headers.get('mcp-protocol-version')
   if (method === 'initialize' || version !== null || headers.has('mcp-session-id')) return '2025'
+  // An answer to a server request, which only these revisions have.
+  if (method === undefined && ('result' in body || 'error' in body)) return '2025'
   // From here on no revision is named at all; some clients of 2025-11-25 send no header either.
   if (params['task'] !== undefined) return '2025'
   switch (method) {

@@ -5,6 +5,7 @@
  * not a backlog.
  */
 import { backoffMs } from '../retry'
+import { CLOSE_REPLACED } from '../task/listeners'
 import { hasEnded } from '../task/snapshot'
 import { Inbox } from './inbox'
 
@@ -21,7 +22,8 @@ const RECONNECT = { delayMs: 200, maxDelayMs: 5_000 }
 const CLOSE_TOO_BIG = 1009
 
 /**
- * Snapshots, as JSON text. Ends after the terminal one, when the task is gone, or when `signal` aborts.
+ * Snapshots, as JSON text. Ends after the terminal one, when the task is gone, when `signal` aborts, or
+ * when another follower takes over the stream that this one feeds.
  * @param first a socket that was opened already.
  */
 export async function* follow(
@@ -44,8 +46,8 @@ export async function* follow(
     try {
       for (;;) {
         const news = await inbox.next()
+        if (news.kind === 'aborted' || (news.kind === 'closed' && news.code === CLOSE_REPLACED)) return
         if (news.kind === 'closed' && news.code !== CLOSE_TOO_BIG) break
-        if (news.kind === 'aborted') return
         const snapshot = news.kind === 'message' ? await feed.whole(news.text) : await feed.read()
         if (snapshot === null) return
         attempt = 0

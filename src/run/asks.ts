@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject } from '../json'
 import type { InputRequest } from '../task/types'
-import { type Ask, NonRetryableError } from '../tool'
+import { type Ask, NonRetryableError, type TaskTool } from '../tool'
 
 /** The kind of a request, or `undefined` when it is none that a client can be asked. */
 export function askOf(request: InputRequest): Ask | undefined {
@@ -33,6 +33,12 @@ export function allows(capabilities: Readonly<Record<string, unknown>>, ask: Ask
     case 'roots':
       return isObject(capabilities['roots'])
   }
+}
+
+/** What this tool may ask that these capabilities do not allow. */
+export function missingAsks(tool: TaskTool, capabilities: Readonly<Record<string, unknown>>): Ask[] {
+  const asks: readonly Ask[] = tool.gather ? ['elicitation', ...(tool.asks ?? [])] : (tool.asks ?? [])
+  return asks.filter((ask) => !allows(capabilities, ask))
 }
 
 /** The capability object a client would have to declare. */

@@ -10,6 +10,7 @@ import type { WorkMessage } from '../task/outbox'
 import type { Claim, Outcome, TaskError } from '../task/types'
 import { NonRetryableError, type TaskTool, type ToolOutput } from '../tool'
 import { LeaseLostError, StepError } from './errors'
+import { gatherRest } from './gather'
 import { Lease } from './lease'
 import { Steps } from './step'
 import { callTask, type TaskStubs } from './stub'
@@ -113,22 +114,24 @@ async function slice(claim: Claimed, lease: Lease, deps: RunDeps, startedAt: num
     sliceEndsAt: startedAt + deps.sliceMs,
     callbackUrl: (event, expiresAt) => deps.callbackUrl(claim, event, expiresAt),
   })
-  const running = tool
-    .run({
-      input: input.data,
-      step: steps,
-      env: deps.env,
-      signal: lease.signal,
-      principal: claim.principal,
-      // Stored as the client's checked answers; the tool's own schemas typed them.
-      gathered: claim.gathered as never,
-      task: {
-        id: claim.taskId,
-        createdAt: claim.createdAt,
-        expiresAt: claim.expiresAt,
-        attempt: claim.attempts,
-      },
-    })
+  const running = gatherRest(tool, claim.gathered, steps)
+    .then((gathered) =>
+      tool.run({
+        input: input.data,
+        step: steps,
+        env: deps.env,
+        signal: lease.signal,
+        principal: claim.principal,
+        // Checked answers of the client; the tool's own schemas typed them.
+        gathered: gathered as never,
+        task: {
+          id: claim.taskId,
+          createdAt: claim.createdAt,
+          expiresAt: claim.expiresAt,
+          attempt: claim.attempts,
+        },
+      }),
+    )
     .then(
       (output) => ({ kind: 'returned', output }) as const,
       (error: unknown) => ({ kind: 'threw', error }) as const,

@@ -38,6 +38,8 @@ const ENDED = 'The task has ended.'
 const CLOSE_POLICY = 1008
 const CLOSE_TOO_BIG = 1009
 const CLOSE_TRY_LATER = 1013
+/** Another socket has taken over the stream of this one. */
+export const CLOSE_REPLACED = 4001
 /** At most four changes a second; the latest wins. */
 const COALESCE_MS = 250
 /** Larger snapshots are not pushed: the listener is told to poll. */
@@ -62,14 +64,37 @@ export class Listeners {
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair('ping', 'pong'))
   }
 
-  /** Takes a socket and greets it with the present state; `ended`: that is also the last one. */
-  accept(socket: WebSocket, attachment: Attachment, taskId: string, snapshot: string, ended: boolean): void {
-    this.#ctx.acceptWebSocket(socket)
+  /**
+   * Takes a socket and greets it with the present state; `ended`: that is also the last one.
+   * @param stream a stream that the socket feeds. One that comes back replaces its former socket.
+   */
+  accept(
+    socket: WebSocket,
+    attachment: Attachment,
+    taskId: string,
+    snapshot: string,
+    ended: boolean,
+    stream?: string,
+  ): void {
+    if (stream !== undefined) {
+      for (const former of this.#ctx.getWebSockets(stream))
+        closeQuietly(former, CLOSE_REPLACED, 'The stream was resumed elsewhere.')
+    }
+    this.#ctx.acceptWebSocket(socket, stream === undefined ? [] : [stream])
     socket.serializeAttachment(attachment)
     const frames = attachment.kind === 'feed' ? [snapshot] : this.#door.greeting(taskId, snapshot)
     if (attachment.kind === 'door' && isElsewhere(snapshot)) refuseToPush(socket)
     else for (const frame of frames) this.#send(socket, frame)
     if (ended) closeQuietly(socket, CLOSE_NORMAL, ENDED)
+  }
+
+  /** Whether a socket feeds this stream now. */
+  hasStream(stream: string): boolean {
+    return this.#ctx.getWebSockets(stream).some(isOpen)
+  }
+
+  any(): boolean {
+    return this.#ctx.getWebSockets().some(isOpen)
   }
 
   /** Tells everybody; changes that come quickly are told as one. */
@@ -129,8 +154,7 @@ export class Listeners {
   }
 
   #send(socket: WebSocket, frame: string): void {
-    // `getWebSockets` also lists sockets that are closing.
-    if (socket.readyState !== WebSocket.OPEN) return
+    if (!isOpen(socket)) return
     if (frame.length > MAX_PUSH_CHARS) {
       refuseToPush(socket)
       return
@@ -170,6 +194,11 @@ function isElsewhere(snapshot: string): boolean {
 
 function refuseToPush(socket: WebSocket): void {
   closeQuietly(socket, CLOSE_TOO_BIG, 'Too large to push; poll with tasks/get.')
+}
+
+/** `getWebSockets` also lists sockets that are closing. */
+function isOpen(socket: WebSocket): boolean {
+  return socket.readyState === WebSocket.OPEN
 }
 
 /** What `accept` wrote. */

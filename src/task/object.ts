@@ -9,6 +9,7 @@ import { isObject, type Json, type JsonObject, utf8Bytes } from '../json'
 import { createObserver, fault, type ObserveEnv } from '../observe/observer'
 import { RateWindow } from '../rate'
 import { backoffMs } from '../retry'
+import { carriedBy, isFree } from './carriers'
 import {
   answered,
   askedAgain,
@@ -29,6 +30,8 @@ import type { TenantApi } from '../tenant/object'
 import type { JournalRow, TaskRow } from './store'
 import { expiresAt, INTERNAL_ERROR, Task } from './task'
 import type {
+  CancelledNow,
+  Carrying,
   Claim,
   CreateTask,
   Delivery,
@@ -61,6 +64,8 @@ const DEFAULT_LEASE_MS = 30_000
 const DEFAULT_RESEND_MS = 5_000
 /** Should an alarm ever fail. */
 const ALARM_AGAIN_MS = 30_000
+/** How long the leash of a task is extended while somebody listens. */
+const LEASH_AGAIN_MS = 60_000
 /** One journal entry, and all of them together (an RPC carries 32 MiB). */
 const MAX_ENTRY_BYTES = 128_000
 const MAX_JOURNAL_CHARS = 16_000_000
@@ -76,6 +81,8 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   readonly #polls = new RateWindow(POLL_WINDOW_MS)
   /** The lease as extended by heartbeats that wrote nothing. */
   #leaseUntil = 0
+  /** Offers to carry questions that were refused for the sake of a better one. */
+  #refusedOffers = 0
 
   constructor(ctx: DurableObjectState, env: TaskEnv, door: DoorProtocol) {
     super(ctx, env)
@@ -148,6 +155,42 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     return true
   }
 
+  /** Cancels at once; a run that is at work is fenced off. */
+  async cancelNow(tenant: string): Promise<CancelledNow> {
+    const row = this.#owned(tenant)
+    if (!row) return { ok: false, reason: 'unknown' }
+    if (!this.#task.apply(row, { type: 'cancelNow' }).ok) return { ok: false, reason: 'ended' }
+    return { ok: true, snapshot: this.#task.snapshot(this.#task.row() ?? row) }
+  }
+
+  /** The keys of those open questions that this stream may carry to its client, and nobody else until it ends. */
+  async carry(tenant: string, by: Carrying): Promise<readonly string[]> {
+    const row = this.#owned(tenant)
+    if (!row) return []
+    const now = Date.now()
+    const isConnected = (stream: string) => this.#listeners.hasStream(stream)
+    const free = this.#task
+      .openQuestions()
+      .filter(({ question }) => by.keys.includes(question.key))
+      .filter((open) => isFree(open.row, by, now, isConnected))
+    if (free.length === 0 || this.#refusedOffers++ < by.patience) return []
+    this.#refusedOffers = 0
+    this.#task.commit(row, row, { rows: free.map((open) => carriedBy(open.row, by, now)) })
+    return free.map(({ question }) => question.key)
+  }
+
+  /** The client has no answer to this question, and never will. `false`: no such task for this tenant. */
+  async giveUp(tenant: string, key: string): Promise<boolean> {
+    const row = this.#owned(tenant)
+    if (!row) return false
+    const open = this.#task.openQuestions().find(({ question }) => question.key === key)
+    if (open) {
+      const rows = [answered(open.row, unanswered(open.question.request))]
+      this.#task.apply(row, { type: 'answer', count: 1 }, { rows, visible: true })
+    }
+    return true
+  }
+
   /**
    * Cancels the task in `ms`, or lets it live (`null`): whether somebody can still come back for the result.
    * `false`: no such task for this tenant.
@@ -211,6 +254,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     if (!row) return new Response(null, { status: 404 })
     const kind = new URL(request.url).pathname === '/door' ? 'door' : 'feed'
     const expires = request.headers.get('x-longhaul-expires')
+    const stream = request.headers.get('x-longhaul-stream') ?? undefined
     const { 0: client, 1: server } = new WebSocketPair()
     this.#listeners.accept(
       server,
@@ -218,6 +262,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       row.head.taskId,
       this.#task.snapshot(row),
       isTerminal(row.status),
+      stream,
     )
     return new Response(null, { status: 101, webSocket: client })
   }
@@ -430,7 +475,10 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
 
   #ring(row: TaskRow): void {
     const now = Date.now()
-    if (row.leashAt !== null && now >= row.leashAt) {
+    if (row.leashAt !== null && now >= row.leashAt && this.#listeners.any()) {
+      // Somebody waits for it after all.
+      this.#task.commit(row, { ...row, leashAt: now + LEASH_AGAIN_MS })
+    } else if (row.leashAt !== null && now >= row.leashAt) {
       this.#task.apply(row, { type: 'cancel' }, { patch: { leashAt: null } })
     } else if (row.phase === 'running') {
       const leaseUntil = Math.max(row.leaseUntil ?? 0, this.#leaseUntil)

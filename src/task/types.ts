@@ -207,6 +207,24 @@ export type Delivery =
   | { readonly ok: false; readonly reason: 'unknown' | 'ended' | 'late' }
   | { readonly ok: false; readonly reason: 'invalid'; readonly problem: string }
 
+/** What came of a cancellation that is terminal at once. */
+export type CancelledNow =
+  | { readonly ok: true; readonly snapshot: string }
+  | { readonly ok: false; readonly reason: 'unknown' | 'ended' }
+
+/** A stream that would carry questions to a client. */
+export interface Carrying {
+  /** Keys of the questions that its client can be asked and has not been asked on it. */
+  readonly keys: readonly string[]
+  readonly stream: string
+  /** The client at its other end. */
+  readonly client: string
+  /** Whether it stays open until the task ends; its feed then connects under the same name. */
+  readonly held: boolean
+  /** How often to refuse before, so that a stream that is held may come first. */
+  readonly patience: number
+}
+
 /** The methods of a Task object, as callers see them through a stub. */
 export interface TaskApi {
   create(command: CreateTask): Promise<string>
@@ -214,6 +232,9 @@ export interface TaskApi {
   read(tenant: string): Promise<string | null>
   update(tenant: string, inputResponses: JsonObject): Promise<boolean>
   cancel(tenant: string): Promise<boolean>
+  cancelNow(tenant: string): Promise<CancelledNow>
+  carry(tenant: string, by: Carrying): Promise<readonly string[]>
+  giveUp(tenant: string, key: string): Promise<boolean>
   leash(tenant: string, ms: number | null): Promise<boolean>
   readStored(tenant: string): Promise<{ readonly dialect: Dialect; readonly snapshot: string } | null>
   liveUntil(): Promise<{ readonly live: boolean; readonly expiresAt: number }>

@@ -86,6 +86,18 @@ function registerSignals(server: McpServer): void {
       return text('Logged.')
     },
   )
+  // Revision 2025-11-25.
+  server.registerTool(
+    'test_tool_with_logging',
+    { description: 'Logs three times, with pauses.' },
+    async ({ mcpReq }) => {
+      for (const message of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
+        await mcpReq.log('info', message)
+        await scheduler.wait(50)
+      }
+      return text('Logged.')
+    },
+  )
 }
 
 function registerRefusals(server: McpServer): void {

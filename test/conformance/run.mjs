@@ -1,6 +1,6 @@
 /**
  * `npm run conformance [-- --revision 2025-11-25] [--scenario NAME] [--port N]`: the official suite against
- * the fixture Worker. Exits 0 only when every check passed, or failed as `baseline.json` says.
+ * the fixture Worker, in both revisions. Exits 0 only when every check passed, or failed as `baseline.json` says.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,8 +13,8 @@ import { startServer } from './server.mjs'
 
 const { values: options } = parseArgs({
   options: {
-    /** Whose requirements, and the revision that is spoken. */
-    revision: { type: 'string', default: '2026-07-28' },
+    /** Whose requirements, and the revision that is spoken. Default: both. */
+    revision: { type: 'string', multiple: true, default: ['2026-07-28', '2025-11-25'] },
     /** Only this scenario; for work on one thing. */
     scenario: { type: 'string' },
     /** Default: a free one. */
@@ -46,17 +46,28 @@ try {
 process.exit()
 
 async function main() {
-  const { revision } = options
-  const scenarios = (await listScenarios(revision)).filter(
-    ({ name }) => options.scenario === undefined || name === options.scenario,
-  )
-  if (scenarios.length === 0) {
-    throw new Error(`No scenario ${options.scenario ?? ''} is required by, or run with, ${revision}.`)
-  }
   const baseline = JSON.parse(readFileSync(new URL('baseline.json', import.meta.url), 'utf8'))
   const server = await startServer({ directory, port: options.port })
-  console.log(`Official suite, revision ${revision}: ${scenarios.length} scenarios against ${server.url}\n`)
+  let ok = true
+  let ran = 0
+  for (const revision of options.revision) {
+    const scenarios = (await listScenarios(revision)).filter(
+      ({ name }) => options.scenario === undefined || name === options.scenario,
+    )
+    if (ran > 0 && scenarios.length > 0) console.log()
+    ran += scenarios.length
+    if (scenarios.length > 0) ok = (await runRevision(revision, scenarios, server, baseline)) && ok
+  }
+  if (ran === 0) {
+    throw new Error(
+      `No scenario ${options.scenario ?? ''} is required by, or run with, ${options.revision.join(' or ')}.`,
+    )
+  }
+  return ok
+}
 
+async function runRevision(revision, scenarios, server, baseline) {
+  console.log(`Official suite, revision ${revision}: ${scenarios.length} scenarios against ${server.url}\n`)
   const results = []
   let group
   for await (const result of runSuite({ url: server.url, revision, scenarios, directory })) {
@@ -64,7 +75,6 @@ async function main() {
     group = result.group
     results.push(result)
   }
-
   const verdict = judge(results, baseline[revision] ?? [])
   printProblems(verdict)
   if (verdict.unexpected.length > 0) console.log(`\nThe server's last lines:\n${server.lastLines()}`)

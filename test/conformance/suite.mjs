@@ -26,7 +26,7 @@ export async function listScenarios(revision) {
 
 /** Runs the scenarios and yields each with its checks as soon as it has ended, in the order given. */
 export async function* runSuite({ url, revision, scenarios, directory }) {
-  const output = join(directory, 'results')
+  const output = join(directory, revision)
   const selection =
     scenarios.length === 1
       ? ['--scenario', scenarios[0].name, '--spec-version', revision, '--force']

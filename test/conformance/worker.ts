@@ -3,6 +3,7 @@
  * tools, prompts and resources that the suite's scenarios ask for by name.
  */
 import { createLonghaul } from '../../src/index'
+import { askingTools } from './asking-tools'
 import { registerCoreTools } from './core-tools'
 import { registerMrtrTools } from './mrtr-tools'
 import { registerPrompts } from './prompts'
@@ -13,7 +14,7 @@ export { TaskObject, TenantObject } from '../../src/index'
 export default createLonghaul({
   name: 'longhaul-conformance',
   version: '1.0.0',
-  tools: taskTools,
+  tools: [...taskTools, ...askingTools],
   configure: (server, { sealState }) => {
     registerCoreTools(server)
     registerMrtrTools(server, sealState)

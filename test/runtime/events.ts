@@ -6,6 +6,9 @@ export type Message = any
 
 export class Events {
   readonly comments: string[] = []
+  /** Event ids, in their order. */
+  readonly ids: string[] = []
+  retry: number | undefined
   readonly #reader: ReadableStreamDefaultReader<string>
   #buffered = ''
   #ready: Message[] = []
@@ -23,8 +26,13 @@ export class Events {
       const parts = (this.#buffered + value).split('\n\n')
       this.#buffered = parts.pop() ?? ''
       for (const part of parts) {
+        const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(part)?.[1]
+        const [id, retry, data] = [field('id'), field('retry'), field('data')]
         if (part.startsWith(':')) this.comments.push(part)
-        else this.#ready.push(JSON.parse(/^data: (.*)$/m.exec(part)?.[1] ?? 'null'))
+        if (id !== undefined) this.ids.push(id)
+        if (retry !== undefined) this.retry = Number(retry)
+        // An event without data is there for its id.
+        if (data) this.#ready.push(JSON.parse(data))
       }
     }
     return this.#ready.shift()

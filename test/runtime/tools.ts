@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index'
 import { articleTools } from './tools/article-tools'
+import { legacyTools } from './tools/legacy-tools'
 import { operateTools } from './tools/operate-tools'
 import { authTools } from './tools/auth-tools'
 import { pushTools } from './tools/push-tools'
@@ -20,6 +21,7 @@ export const tools: readonly Tool[] = [
   greet,
   ...articleTools,
   ...authTools,
+  ...legacyTools,
   ...operateTools,
   ...pushTools,
   ...queueTools,
