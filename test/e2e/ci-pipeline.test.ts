@@ -94,9 +94,9 @@ async function untilEnded(taskId: string) {
 
 const textOf = (task: { result: { content: { text: string }[] } }) => task.result.content[0]?.text
 
-/** The only job, once the CI server has it. */
-async function jobOf(server: JobServer | undefined): Promise<Job> {
-  return vi.waitUntil(() => [...(server?.jobs.values() ?? [])][0], { timeout: 20_000, interval: 50 })
+/** A job, once the CI server has it. */
+async function jobOf(server: JobServer | undefined, index = 0): Promise<Job> {
+  return vi.waitUntil(() => [...(server?.jobs.values() ?? [])][index], { timeout: 20_000, interval: 50 })
 }
 
 describe('run_ci_pipeline', () => {
@@ -194,13 +194,16 @@ describe('run_ci_pipeline', () => {
     await startCi({ outcome: () => undefined })
     const taskId = await runPipeline()
     const { callbackUrl } = await jobOf(ci)
-    const [, other] = [await runPipeline(), await vi.waitUntil(() => [...(ci?.jobs.values() ?? [])][1])]
+    await runPipeline()
+    const other = await jobOf(ci, 1)
     const token = callbackUrl.split('/').at(-1) ?? ''
+    const middle = Math.floor(token.length / 2)
+    const tampered = token.slice(0, middle) + (token[middle] === 'A' ? 'B' : 'A') + token.slice(middle + 1)
     const forged = [
-      callbackUrl.slice(0, -1) + (callbackUrl.endsWith('A') ? 'B' : 'A'),
+      callbackUrl.replace(token, tampered),
       callbackUrl.replace(token, token.slice(0, 10)),
       // The token of one task at the address of another.
-      `${other?.callbackUrl.split('/').slice(0, -1).join('/')}/${token}`,
+      `${other.callbackUrl.split('/').slice(0, -1).join('/')}/${token}`,
     ]
     for (const address of forged) expect((await deliver(address, PASSED)).status, address).toBe(404)
     const misshapen = await deliver(callbackUrl, { status: 'splendid', durationMs: 1 })
