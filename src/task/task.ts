@@ -272,12 +272,17 @@ export class Task {
 
   /** Until it is acknowledged, a deadline sees to it that it is said again. */
   #tellTenant(row: TaskRow): void {
-    const told = this.#release(row).then(() => {
-      const current = this.row()
-      // The alarm was set for saying it again; there is nothing to say.
-      if (current) this.commit(current, { ...current, releaseAt: null, alarmAt: null })
-    })
+    const told = this.#release(row).then(() => this.#acknowledged())
     this.#ctx.waitUntil(told.catch(() => undefined))
+  }
+
+  /**
+   * Nothing is left to do but to be deleted one day, and the alarm is moved to that. The stored row is
+   * left as it is: its earlier deadlines matter no more, and each row written is paid for.
+   */
+  #acknowledged(): void {
+    const row = this.row()
+    if (row) this.#row = this.#armed({ ...row, releaseAt: null, alarmAt: null })
   }
 
   #lastError({ dispatch, attempts }: TaskRow, { message }: TaskError): LastError {
@@ -328,8 +333,6 @@ export class Task {
       releaseAt: now + RELEASE_AGAIN_MS,
       // A job that used up its time must not lose its result.
       ttlMs: Math.max(row.ttlMs, now - row.createdAt + row.head.policy.retentionMs),
-      // The next alarm is the last one; what was armed before would ring for nothing.
-      alarmAt: null,
     }
   }
 

@@ -1,5 +1,5 @@
 /** What the tenant's own object is for: quotas and idempotency keys. */
-import { runInDurableObject } from 'cloudflare:test'
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { expect, test, vi } from 'vitest'
 import type { TenantApi } from '../../src/tenant/object'
@@ -22,6 +22,14 @@ const reservation = (n: number, more = {}) => ({
   maxPerMinute: 100,
   ...more,
 })
+
+/** Until the object's next alarm is its last one. */
+async function untilOnlyDeletionIsLeft(taskId: string) {
+  const { createdAt, ttlMs } = await get(taskId)
+  const stub = env.TASKS.getByName(taskId)
+  const nextAlarm = () => runInDurableObject(stub, (_, { storage }) => storage.getAlarm())
+  await vi.waitUntil(async () => (await nextAlarm()) === Date.parse(createdAt) + ttlMs)
+}
 
 test('a retried call with the same key gets the same task, also when it has ended', async () => {
   const first = await keyed('k1', { name: 'Ada' })
@@ -57,13 +65,25 @@ test('a task stops counting when it ends', async () => {
   const taskId = await start('greet', { name: 'Ada' })
   await untilEnded(taskId)
   await vi.waitUntil(async () => !(await tenant('acme').live()).includes(taskId))
-  const releaseAt = () =>
-    runInDurableObject(
-      env.TASKS.getByName(taskId),
-      (_, { storage }) => storage.sql.exec('SELECT release_at FROM task').one()['release_at'],
-    )
-  await vi.waitUntil(async () => (await releaseAt()) === null)
+  // Nothing is said again.
+  await untilOnlyDeletionIsLeft(taskId)
   expect((await get(taskId)).status).toBe('completed')
+})
+
+test('a tenant that has not heard of the end of a task is told again, also by another instance', async () => {
+  const taskId = await start('greet', { name: 'Ada' })
+  await untilEnded(taskId)
+  await untilOnlyDeletionIsLeft(taskId)
+  const stub = env.TASKS.getByName(taskId)
+  // As it is when the object went away before it was heard, half a minute ago.
+  await tenant('acme').reserve(reservation(1, { taskId, maxLive: 1_000 }))
+  await runInDurableObject(stub, (_, { storage }) =>
+    storage.sql.exec('UPDATE task SET release_at = 1').toArray(),
+  )
+  await evictDurableObject(stub)
+  await runDurableObjectAlarm(stub)
+  await vi.waitUntil(async () => !(await tenant('acme').live()).includes(taskId))
+  await untilOnlyDeletionIsLeft(taskId)
 })
 
 test('at the limit of live tasks nothing more is reserved, however many ask at once', async () => {
