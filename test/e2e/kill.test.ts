@@ -72,7 +72,7 @@ test('whenever the runtime is killed, every task ends as it should, by itself, a
     ...[...sleepers, asker, listener].flatMap((task) => [`${task} before`, `${task} after`]),
   ].toSorted()
   const isThere = async () => effectsWithout(await inspect(), doomed).length >= expected.length
-  await vi.waitUntil(isThere, { timeout: 60_000, interval: 500 }).catch(() => undefined)
+  await vi.waitUntil(isThere, { timeout: 120_000, interval: 500 }).catch(() => undefined)
 
   const states = await Promise.all([...workers, ...sleepers].map((task) => client.get(task)))
   expect(states).toEqual(states.map(() => expect.objectContaining({ status: 'completed' })))
@@ -82,7 +82,7 @@ test('whenever the runtime is killed, every task ends as it should, by itself, a
   expect(await client.get(doomed)).toMatchObject({ status: 'cancelled' })
   expect(effectsWithout(await inspect(), doomed)).toEqual(expected)
   expect(stepsBegunAfterTheirRecord(await inspect())).toEqual([])
-}, 180_000)
+}, 300_000)
 
 async function inspect(): Promise<Seen> {
   const { body } = await client.rpc('tools/call', { name: 'inspect', arguments: {} })
