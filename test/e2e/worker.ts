@@ -3,24 +3,13 @@
  * done, and how often, can be read after any number of crashes.
  */
 import { z } from 'zod'
-import { createLonghaul, defineTool, type RunContext, type StepContext } from '../../src/index'
+import { applyOnce, createLonghaul, defineTool, type RunContext } from '../../src/index'
+import { tools as builtIn } from '../../src/tools'
 
 export { TaskObject, TenantObject } from '../../src/index'
 
 /** A row of `log`: a step's function began, or its step was seen to be recorded. */
 type Sighting = 'began' | 'recorded'
-
-/** The effect of a step, in one batch with its mark: however often it is tried, it is there once. */
-async function applyEffect(task: string, name: string, { idempotencyKey }: StepContext, db: D1Database) {
-  try {
-    await db.batch([
-      db.prepare('INSERT INTO marks VALUES (?)').bind(idempotencyKey),
-      db.prepare('INSERT INTO effects VALUES (?, ?)').bind(task, name),
-    ])
-  } catch (error) {
-    if (!String(error).includes('UNIQUE')) throw error
-  }
-}
 
 /** A step that takes its time, has an effect, and leaves traces of being begun and of being recorded. */
 async function tracedStep(
@@ -30,10 +19,11 @@ async function tracedStep(
 ) {
   const see = (what: Sighting) =>
     env.DB.prepare('INSERT INTO log (task, step, what) VALUES (?, ?, ?)').bind(task.id, name, what).run()
-  await step.do(name, async (context) => {
+  await step.do(name, async ({ idempotencyKey, signal }) => {
     await see('began')
-    await scheduler.wait(ms, { signal: context.signal })
-    await applyEffect(task.id, name, context, env.DB)
+    await scheduler.wait(ms, { signal })
+    const effect = env.DB.prepare('INSERT INTO effects VALUES (?, ?)').bind(task.id, name)
+    await applyOnce(env.DB, idempotencyKey, effect)
   })
   await see('recorded')
 }
@@ -46,7 +36,6 @@ const prepare = defineTool({
   async run({ env }) {
     await env.DB.batch(
       [
-        'CREATE TABLE marks (key TEXT PRIMARY KEY)',
         'CREATE TABLE effects (task TEXT, step TEXT)',
         'CREATE TABLE log (id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT, step TEXT, what TEXT)',
         'CREATE TABLE callbacks (task TEXT PRIMARY KEY, url TEXT)',
@@ -58,14 +47,10 @@ const prepare = defineTool({
 
 const inspect = defineTool({
   name: 'inspect',
-  description: 'Everything that was done so far. Touches no task.',
-  input: z.object({}),
+  description: 'What was done so far, as rows of a query. Touches no task.',
+  input: z.object({ sql: z.string() }),
   task: { support: 'none' },
-  async run({ env }) {
-    const all = async (table: string) => (await env.DB.prepare(`SELECT * FROM ${table}`).all()).results
-    const seen = { effects: await all('effects'), log: await all('log'), callbacks: await all('callbacks') }
-    return JSON.stringify(seen)
-  },
+  run: async ({ input, env }) => JSON.stringify((await env.DB.prepare(input.sql).all()).results),
 })
 
 const work = defineTool({
@@ -128,5 +113,5 @@ const listener = defineTool({
   },
 })
 
-const tools = [prepare, inspect, work, sleeper, asker, listener]
+const tools = [...builtIn, prepare, inspect, work, sleeper, asker, listener]
 export default createLonghaul({ name: 'longhaul-e2e-tests', version: '1.0.0', tools })
