@@ -21,6 +21,9 @@ const MAX_KEPT_CHARS = 256 * 1024
 /** How long to wait for the tenant's object to acknowledge the end of a task. */
 const RELEASE_AGAIN_MS = 30_000
 
+/** Alarms are late at times; this late they do not come. */
+const OVERDUE_MS = 60_000
+
 export interface TaskQueues {
   readonly work: Queue<WorkMessage>
   readonly slow: Queue<WorkMessage>
@@ -80,7 +83,10 @@ export class Task {
 
   /** The row, or `undefined` when this object holds no task. */
   row(): TaskRow | undefined {
-    this.#row ??= this.#store.load()
+    if (this.#row === undefined) {
+      this.#row = this.#store.load()
+      if (this.#row) this.#miss(this.#row)
+    }
     return this.#row
   }
 
@@ -326,8 +332,11 @@ export class Task {
       wakeAt: null,
       leashAt: null,
       releaseAt: now + RELEASE_AGAIN_MS,
-      // A job that used up its time must not lose its result.
-      ttlMs: Math.max(row.ttlMs, now - row.createdAt + row.head.policy.retentionMs),
+      // A job that used up its time must not lose its result; one that ran out of it has none.
+      ttlMs:
+        now < expiresAt(row)
+          ? Math.max(row.ttlMs, now - row.createdAt + row.head.policy.retentionMs)
+          : row.ttlMs,
       // The next alarm is the last one; what was armed before would ring for nothing.
       alarmAt: null,
     }
@@ -339,6 +348,12 @@ export class Task {
     if (row.alarmAt !== null && row.alarmAt <= next) return row
     void this.#ctx.storage.setAlarm(Math.max(next, Date.now() + 1))
     return { ...row, alarmAt: next }
+  }
+
+  /** An alarm that failed too often is lost: an object that finds one long overdue sets it again. */
+  #miss({ alarmAt }: TaskRow): void {
+    const now = Date.now()
+    if (alarmAt !== null && alarmAt + OVERDUE_MS < now) void this.#ctx.storage.setAlarm(now + 1)
   }
 
   #transaction<T>(work: () => T): T {
