@@ -132,7 +132,7 @@ export class Task {
   create(command: CreateTask): TaskRow {
     const now = Date.now()
     const { input, leashMs, journal = [], ...head } = command
-    const row = this.#armed({
+    const begun: TaskRow = {
       ...INITIAL,
       head,
       message: null,
@@ -147,10 +147,13 @@ export class Task {
       alarmAt: null,
       outcome: null,
       lastError: null,
-    })
-    this.#ctx.storage.transactionSync(() => {
-      this.#store.create(row, input)
+    }
+    // The alarm belongs to the transaction: a creation that fails leaves none.
+    const row = this.#ctx.storage.transactionSync(() => {
+      const armed = this.#armed(begun)
+      this.#store.create(armed, input)
       for (const seed of journal) this.#store.append(seed)
+      return armed
     })
     this.#row = row
     this.#observer.occurred({ event: 'task_created', ...subjectOf(row) })
