@@ -22,6 +22,8 @@ const MAX_RUN_MS = 13 * 60_000
 
 /** Steps that are still at work when the tool throws get this long to finish. */
 const LEFTOVER_MS = 5_000
+/** A tool whose run is void gets this long to react to its signal. */
+const LOST_GRACE_MS = 1_000
 
 /** Larger results go to the bucket, when there is one. */
 const INLINE_RESULT_BYTES = 256 * 1024
@@ -140,7 +142,11 @@ async function slice(claim: Claimed, lease: Lease, deps: RunDeps, startedAt: num
     steps.allParked.then(() => ({ kind: 'parked' }) as const),
     lease.whenLost.then(() => ({ kind: 'lost' }) as const),
   ])
-  if (lease.lost) return 'lost'
+  if (lease.lost) {
+    // Its signal is aborted; what it does about that (closing, giving back) needs a moment.
+    await Promise.race([running, scheduler.wait(LOST_GRACE_MS)])
+    return 'lost'
+  }
   switch (end.kind) {
     case 'lost':
       return 'lost'
