@@ -7,54 +7,15 @@ import {
 } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { expect, test, vi } from 'vitest'
-import { SigningKeys } from '../../../src/auth/keys'
-import { TaskIds } from '../../../src/auth/task-id'
 import { NonRetryableError, ProtocolError } from '../../../src/index'
 import { Lease } from '../../../src/run/lease'
 import { Steps } from '../../../src/run/step'
-import type { CreateTask, TaskApi } from '../../../src/task/types'
 import { get, start, untilEnded } from '../client'
+import { held } from '../held'
 import { journal, letTimePass, object, row, stub, untilWaiting } from '../inside'
 import { script, whenever } from '../tools/scripted'
 
 const text = (task: { result: { content: { text: string }[] } }) => task.result.content[0]?.text
-
-/** A task of ours whose first dispatch this test has claimed itself, before any queue could. */
-async function held(args: Record<string, unknown>, more: Partial<CreateTask> = {}) {
-  const taskId = await new TaskIds(new SigningKeys(env.SIGNING_KEYS ?? ''), 1e9).mint('acme')
-  const claim = await runInDurableObject(stub(taskId), async (instance: TaskApi & DurableObject) => {
-    const created = instance.create({
-      taskId,
-      principal: { tenant: 'acme', subject: 'acme', scopes: [] },
-      dialect: '2026-07-28',
-      capabilities: {},
-      tool: 'scripted',
-      input: JSON.stringify(args),
-      gathered: {},
-      baseUrl: 'http://localhost',
-      lineage: taskId,
-      tenantHash: 'acme',
-      policy: {
-        ttlMs: 60_000,
-        retentionMs: 60_000,
-        pollMinMs: 100,
-        pollMaxMs: 1_000,
-        retryLimit: 2,
-        retryDelayMs: 1,
-        retryMaxDelayMs: 1,
-        queue: 'work',
-        maxResultBytes: 1_000_000,
-      },
-      ...more,
-    })
-    // Both run to their end before anything else gets a turn.
-    const claimed = instance.claim(1, 'mine')
-    await created
-    return claimed
-  })
-  expect(claim).toMatchObject({ ok: true, tool: 'scripted', attempts: 0, journal: [] })
-  return taskId
-}
 
 /** The machine of the run that holds the task has gone. */
 async function lapse(taskId: string) {
