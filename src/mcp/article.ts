@@ -56,7 +56,7 @@ export function refuseWithoutTasks(id: RequestId, tool: TaskTool): Response {
 
 async function call(rpc: RpcRequest, tool: TaskTool, incoming: Incoming): Promise<Response> {
   const params = paramsOf(incoming)
-  const args = params['arguments'] ?? {}
+  const { arguments: args = {} } = params
   if (!isObject(args)) return invalid(rpc.id, '"arguments" must be an object.')
   const misfit = await misfitOf(tool, args)
   if (misfit !== undefined) return result(rpc.id, toolError(misfit))

@@ -39,7 +39,7 @@ export async function answerToolCall(rpc: RpcRequest, tool: TaskTool, incoming: 
   if (!checked.ok) return errorResponse(rpc.id, checked.error, 400)
   const { capabilities, params, id } = checked.value
 
-  const args = params['arguments'] ?? {}
+  const { arguments: args = {} } = params
   if (!isObject(args)) {
     return errorResponse(id, refuse(INVALID_PARAMS, 'Invalid params: "arguments" must be an object.').error)
   }

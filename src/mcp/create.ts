@@ -1,6 +1,6 @@
 /** From a checked call to a durable task: the same for every dialect. */
 import { digest } from '../auth/seal'
-import { type JsonObject } from '../json'
+import { type JsonObject, utf8Bytes } from '../json'
 import { traceparentOf } from '../observe/trace'
 import {
   errorResponse,
@@ -18,6 +18,8 @@ import type { TaskTool } from '../tool'
 import { baseUrlOf, type Incoming, metaOf } from './incoming'
 
 const MAX_KEY_CHARS = 255
+/** They share the row of the task, which may have 2 MB, with much else. */
+const MAX_KEPT_BYTES = 256 * 1024
 
 /** Why the arguments do not fit, in words for the model (SEP-1303), or `undefined` when they do. */
 export async function misfitOf(tool: TaskTool, args: Record<string, unknown>): Promise<string | undefined> {
@@ -56,6 +58,14 @@ export async function createTask(tool: TaskTool, task: NewTask, incoming: Incomi
       `Invalid params: an idempotency key has 1 to ${MAX_KEY_CHARS} characters.`,
     )
     return { ok: false, error, status: 400 }
+  }
+  const kept = utf8Bytes(JSON.stringify({ capabilities, gathered }))
+  if (kept > MAX_KEPT_BYTES) {
+    const { error } = refuse(
+      INVALID_PARAMS,
+      `Invalid params: client capabilities and gathered answers have ${kept} bytes; at most ${MAX_KEPT_BYTES} are kept with a task.`,
+    )
+    return { ok: false, error, status: 200 }
   }
   const toolPolicy = services.policyOf(tool)
   const policy =

@@ -11,6 +11,11 @@ export class LeaseLostError extends Error {
   override name = 'LeaseLostError'
 }
 
+/** The task could not be reached; whether the last write got there is not known. */
+export class UnreachableError extends Error {
+  override name = 'UnreachableError'
+}
+
 /** A step failed for good; what the tool sees, the first time and at every replay. */
 export class StepError extends Error {
   override name = 'StepError'

@@ -10,8 +10,9 @@ import type { WorkMessage } from '../task/outbox'
 import type { Claim, Outcome, TaskError } from '../task/types'
 import { NonRetryableError, type TaskTool, type ToolOutput } from '../tool'
 import { LeaseLostError, StepError } from './errors'
-import { gatherRest } from './gather'
+import { gatherAnswers } from './gather'
 import { Lease } from './lease'
+import { asRecorded, messageOf } from './recorded'
 import { Steps } from './step'
 import { callTask, type TaskStubs } from './stub'
 
@@ -21,6 +22,8 @@ const MAX_RUN_MS = 13 * 60_000
 
 /** Steps that are still at work when the tool throws get this long to finish. */
 const LEFTOVER_MS = 5_000
+/** A tool whose run is void gets this long to react to its signal. */
+const LOST_GRACE_MS = 1_000
 
 /** Larger results go to the bucket, when there is one. */
 const INLINE_RESULT_BYTES = 256 * 1024
@@ -114,34 +117,36 @@ async function slice(claim: Claimed, lease: Lease, deps: RunDeps, startedAt: num
     sliceEndsAt: startedAt + deps.sliceMs,
     callbackUrl: (event, expiresAt) => deps.callbackUrl(claim, event, expiresAt),
   })
-  const running = gatherRest(tool, claim.gathered, steps)
-    .then((gathered) =>
-      tool.run({
-        input: input.data,
-        step: steps,
-        env: deps.env,
-        signal: lease.signal,
-        principal: claim.principal,
-        // Checked answers of the client; the tool's own schemas typed them.
-        gathered: gathered as never,
-        task: {
-          id: claim.taskId,
-          createdAt: claim.createdAt,
-          expiresAt: claim.expiresAt,
-          attempt: claim.attempts,
-        },
-      }),
-    )
-    .then(
-      (output) => ({ kind: 'returned', output }) as const,
-      (error: unknown) => ({ kind: 'threw', error }) as const,
-    )
+  const work = async () =>
+    tool.run({
+      input: input.data,
+      step: steps,
+      env: deps.env,
+      signal: lease.signal,
+      principal: claim.principal,
+      // Checked answers of the client; the tool's own schemas typed them.
+      gathered: (await gatherAnswers(tool, claim.gathered, steps)) as never,
+      task: {
+        id: claim.taskId,
+        createdAt: claim.createdAt,
+        expiresAt: claim.expiresAt,
+        attempt: claim.attempts,
+      },
+    })
+  const running = work().then(
+    (output) => ({ kind: 'returned', output }) as const,
+    (error: unknown) => ({ kind: 'threw', error }) as const,
+  )
   const end = await Promise.race([
     running,
     steps.allParked.then(() => ({ kind: 'parked' }) as const),
     lease.whenLost.then(() => ({ kind: 'lost' }) as const),
   ])
-  if (lease.lost) return 'lost'
+  if (lease.lost) {
+    // Its signal is aborted; what it does about that (closing, giving back) needs a moment.
+    await Promise.race([running, scheduler.wait(LOST_GRACE_MS)])
+    return 'lost'
+  }
   switch (end.kind) {
     case 'lost':
       return 'lost'
@@ -151,7 +156,7 @@ async function slice(claim: Claimed, lease: Lease, deps: RunDeps, startedAt: num
       return finish(tool, claim, lease, steps, end.output, deps.env.RESULTS)
     case 'threw':
       await steps.quiet(LEFTOVER_MS)
-      return threw(lease, end.error)
+      return threw(lease, steps, end.error)
   }
 }
 
@@ -162,8 +167,8 @@ async function leave(lease: Lease, steps: Steps): Promise<RunEnd> {
     await lease.write((task, token, note) => task.proceed(token, note))
     return 'yielded'
   }
-  const missed = await mismatch(steps)
-  if (missed) return fail(lease, missed, true)
+  const mismatch = await steps.mismatch()
+  if (mismatch !== undefined) return fail(lease, internal(mismatch), true)
   await lease.write((task, token, note) => task.suspend(token, parked, note))
   return 'suspended'
 }
@@ -176,54 +181,46 @@ async function finish(
   output: ToolOutput,
   bucket: R2Bucket | undefined,
 ): Promise<RunEnd> {
-  const missed = await mismatch(steps)
-  if (missed) return fail(lease, missed, true)
+  const mismatch = await steps.mismatch()
+  if (mismatch !== undefined) return fail(lease, internal(mismatch), true)
   const outcome = await outcomeOf(tool, output, claim, bucket)
   try {
     await lease.write((task, token, note) => task.settle(token, outcome, note))
   } catch (error) {
-    // Refused, so nobody points to it.
+    // Refused, so nobody points to it. (Unreachable is not refused: it may have got there.)
     if (error instanceof LeaseLostError && 'stored' in outcome) await bucket?.delete(outcome.stored.key)
     throw error
   }
   return outcome.status
 }
 
-async function threw(lease: Lease, error: unknown): Promise<RunEnd> {
-  if (error instanceof LeaseLostError) return 'lost'
-  if (error instanceof ProtocolError) {
-    const { code, message, data } = error
-    // Error data of the wire is JSON.
-    return fail(
-      lease,
-      { code, message, ...(data !== undefined && { data: data as TaskError['data'] }) } as TaskError,
-      true,
-    )
-  }
+async function threw(lease: Lease, steps: Steps, error: unknown): Promise<RunEnd> {
+  if (lease.lost) return 'lost'
+  if (error instanceof ProtocolError) return fail(lease, protocolError(error), true)
   if (lease.cancelled) {
     await lease.write((task, token) => task.stop(token))
     return 'cancelled'
   }
+  if (steps.violation !== undefined) return fail(lease, internal(steps.violation), true)
   const final = error instanceof NonRetryableError || error instanceof StepError
-  return fail(lease, internal(error instanceof Error ? error.message : String(error)), final)
+  return fail(lease, internal(messageOf(error)), final)
+}
+
+/** The error a tool chose, with its data as long as that is JSON of a size that can be stored. */
+function protocolError(error: ProtocolError): TaskError {
+  const { code } = error
+  const message = messageOf(error)
+  try {
+    const data = asRecorded(error.data)
+    return { code, message, ...(data !== undefined && { data }) }
+  } catch {
+    return { code, message }
+  }
 }
 
 async function fail(lease: Lease, error: TaskError, final: boolean): Promise<RunEnd> {
   await lease.write((task, token) => task.throwError(token, error, final))
   return final ? 'failed' : 'retry'
-}
-
-/** Records that the code never came to: the tool changed while the task was under way. */
-async function mismatch(steps: Steps): Promise<TaskError | undefined> {
-  const unreached = await steps.unreached()
-  if (unreached.length === 0) return undefined
-  return internal(
-    `The journal has steps that the tool did not come to (${unreached
-      .slice(0, 5)
-      .map((name) => JSON.stringify(name))
-      .join(', ')}): ` +
-      'the tool changed while this task was under way, or its steps depend on something that is not recorded.',
-  )
 }
 
 /** The final result as it is stored: a CallToolResult of the current revision. */
@@ -247,7 +244,12 @@ async function outcomeOf(
       )
     }
   }
-  const text = JSON.stringify({ ...result, resultType: 'complete' })
+  let text: string
+  try {
+    text = JSON.stringify({ ...result, resultType: 'complete' })
+  } catch (error) {
+    return failed(`${tool.name} returned a result that is not JSON: ${messageOf(error)}`)
+  }
   const bytes = utf8Bytes(text)
   if (bytes > maxBytes) {
     return failed(

@@ -23,14 +23,21 @@ import {
   type StepOptions,
 } from '../tool'
 import { checkAsk } from './asks'
-import { JournalMismatchError, StepError } from './errors'
+import { attemptStep } from './attempt'
+import { JournalMismatchError } from './errors'
 import type { Lease } from './lease'
+import { failureOf, messageOf, stepError } from './recorded'
+
+/** An attempt that goes on in another run. */
+const LATER = Symbol('later')
 
 /** A wait this short stays in the run: ending it and starting another would take as long. */
 const SHORT_WAIT_MS = 2_000
 const DEFAULT_STEP_TIMEOUT_MS = 5 * 60_000
 const MAX_STEP_TIMEOUT_MS = 10 * 60_000
 const DEFAULT_EVENT_TIMEOUT_MS = 24 * 3_600_000
+/** What was recorded comes up again within this time, or the code has changed. */
+const REPLAY_MS = 5_000
 const STEP_RETRY = { limit: 5, delay: '1 second', maxDelay: '1 minute' } as const
 
 export interface StepHost {
@@ -48,16 +55,16 @@ export class Steps implements Step {
   readonly #host: StepHost
   readonly #journal: ReadonlyMap<string, JournalEntry>
   readonly #used = new Set<string>()
+  /** How many of the used names are in the journal. */
+  #reached = 0
   readonly #parked = new Set<string>()
   #yielding = false
-  #parkedAtBoundary = false
   #active = 0
   #begun = 0
-  /** Records that the code came to. */
-  #replayed = 0
   #questions: NewQuestion[] = []
   #asking: Promise<void> | undefined
   #idle: (() => void) | undefined
+  #violation: Error | undefined
 
   constructor(host: StepHost) {
     this.#host = host
@@ -79,22 +86,29 @@ export class Steps implements Step {
     return this.#yielding
   }
 
-  /**
-   * Recorded entries that this run never came to: the code cannot have written them. An event may
-   * arrive long before the code waits for it.
-   */
-  async unreached(): Promise<string[]> {
+  /** A mistake of the tool's author that must not pass, even when the tool catches the error. */
+  get violation(): string | undefined {
+    return this.#violation?.message
+  }
+
+  /** Why the journal cannot have been written by this code, if so. */
+  async mismatch(): Promise<string | undefined> {
     await nextTurn()
-    return this.#host.journal
-      .filter(
-        (entry) => !this.#used.has(entry.name) && !(entry.kind === 'event' && entry.state === 'received'),
-      )
-      .map((entry) => entry.name)
+    if (this.violation !== undefined) return this.violation
+    if (!this.#replaying) return undefined
+    const names = [...this.#journal.keys()]
+      .filter((name) => !this.#used.has(name))
+      .slice(0, 5)
+      .map((name) => JSON.stringify(name))
+    return (
+      `The journal has steps that the tool did not come to (${names.join(', ')}): ` +
+      'the tool changed while this task was under way, or its steps depend on something that is not recorded.'
+    )
   }
 
   /** There are records that this run has not come to yet. */
   get #replaying(): boolean {
-    return this.#replayed < this.#journal.size
+    return this.#reached < this.#journal.size
   }
 
   /** Resolves when no step is at work, so that the next run does not meet the leftovers of this one. */
@@ -122,9 +136,10 @@ export class Steps implements Step {
     // What was recorded is what `fn` returned, as JSON.
     if (entry?.state === 'done') return entry.value as T
     if (entry && entry.at - Date.now() > SHORT_WAIT_MS) return this.#park(name)
-    const done = await this.#hold(() => this.#attempt<T>(name, options, fn, entry?.attempts ?? 0, entry?.at))
-    // Parked out here: what is held keeps the run alive.
-    return done ? done.value : this.#park(name)
+    const value = await this.#hold(() =>
+      this.#attempt<T>(name, options, fn, entry?.attempts ?? 0, entry?.at ?? 0),
+    )
+    return value === LATER ? this.#park(name) : value
   }
 
   async sleep(name: string, duration: Duration): Promise<void> {
@@ -198,10 +213,10 @@ export class Steps implements Step {
   }
 
   async status(progress: Progress | string): Promise<void> {
-    this.#host.lease.checkCancelled()
-    // What was shown before must not be shown again on the way to where the last run stopped.
-    if (this.#replaying) this.#host.lease.hold(noteOf(progress))
-    else await this.#host.lease.note(noteOf(progress))
+    const { lease } = this.#host
+    lease.checkCancelled()
+    if (this.#replaying) lease.repeat(noteOf(progress))
+    else await this.#busy(() => lease.note(noteOf(progress)))
   }
 
   // ---------------------------------------------------------------- recording
@@ -212,60 +227,35 @@ export class Steps implements Step {
     options: StepOptions,
     fn: (context: StepContext) => Promise<T> | T,
     earlier: number,
-    notBefore: number | undefined,
-  ): Promise<{ readonly value: T } | undefined> {
+    notBefore: number,
+  ): Promise<T | typeof LATER> {
     const retry: RetryPolicy = options.retry ?? STEP_RETRY
     const timeoutMs = Math.min(toMs(options.timeout ?? DEFAULT_STEP_TIMEOUT_MS), MAX_STEP_TIMEOUT_MS)
-    let startAt = notBefore ?? 0
+    const backoff = {
+      delayMs: toMs(retry.delay ?? STEP_RETRY.delay),
+      maxDelayMs: toMs(retry.maxDelay ?? STEP_RETRY.maxDelay),
+    }
+    let startAt = notBefore
     for (let attempt = earlier + 1; ; attempt++) {
       await this.#shortWait(startAt)
-      let failure: unknown
-      try {
-        const value = asJson(await this.#limited(name, timeoutMs, attempt, fn))
+      const context = { attempt, idempotencyKey: `${this.#host.lineage}/${name}` }
+      const tried = await attemptStep(name, fn, context, timeoutMs, this.#host.lease.signal)
+      if (tried.ok) {
+        const { value } = tried
         await this.#record({ kind: 'step', name, state: 'done', ...(value !== undefined && { value }) })
         // The same value that a replay will see.
-        return { value: value as T }
-      } catch (error) {
-        failure = error
+        return value as T
       }
+      // What a cancelled or superseded attempt throws says nothing about the step.
       this.#host.lease.checkCancelled()
-      if (failure instanceof NonRetryableError || attempt > retry.limit) {
-        const error = { name: errorName(failure), message: errorMessage(failure) }
+      if (tried.error instanceof NonRetryableError || attempt > retry.limit) {
+        const error = failureOf(tried.error)
         await this.#record({ kind: 'step', name, state: 'failed', error })
         throw stepError(name, error.message)
       }
-      const backoff = {
-        delayMs: toMs(retry.delay ?? STEP_RETRY.delay),
-        maxDelayMs: toMs(retry.maxDelay ?? STEP_RETRY.maxDelay),
-      }
       startAt = Date.now() + backoffMs(backoff, attempt)
       await this.#record({ kind: 'step', name, state: 'retry', attempts: attempt, at: startAt })
-      if (startAt - Date.now() > SHORT_WAIT_MS) return undefined
-    }
-  }
-
-  /** Runs `fn` under the step's time limit; a function that never returns must not hold the queue. */
-  async #limited<T>(
-    name: string,
-    timeoutMs: number,
-    attempt: number,
-    fn: (context: StepContext) => Promise<T> | T,
-  ): Promise<T> {
-    const limit = new AbortController()
-    const signal = AbortSignal.any([this.#host.lease.signal, limit.signal])
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const timeUp = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const error = new Error(`Step ${JSON.stringify(name)} took longer than ${timeoutMs} ms.`)
-        limit.abort(error)
-        reject(error)
-      }, timeoutMs)
-    })
-    try {
-      const context = { attempt, idempotencyKey: `${this.#host.lineage}/${name}`, signal }
-      return await Promise.race([Promise.resolve(fn(context)), timeUp])
-    } finally {
-      if (timer !== undefined) clearTimeout(timer)
+      if (startAt - Date.now() > SHORT_WAIT_MS || Date.now() >= this.#host.sliceEndsAt) return LATER
     }
   }
 
@@ -278,7 +268,7 @@ export class Steps implements Step {
     const entry = this.#enter('question', name)
     if (entry?.state === 'answered') return entry.answer
     if (!entry) {
-      const request = build()
+      const request = formed(build)
       checkAsk(request, this.#host.capabilities)
       this.#questions.push({ name, request, at: timeout === undefined ? null : Date.now() + toMs(timeout) })
       await this.#hold(() => (this.#asking ??= this.#sendQuestions()))
@@ -301,32 +291,43 @@ export class Steps implements Step {
     kind: K,
     name: string,
   ): Extract<JournalEntry, { kind: K }> | undefined {
-    if (name === '' || name.length > 256 || name.includes('~')) {
-      throw new NonRetryableError(
-        `${JSON.stringify(name)} is not a step name: use 1 to 256 characters without "~".`,
+    if (name === '' || name.length > 256 || name.includes('~') || !name.isWellFormed()) {
+      throw this.#violated(
+        new NonRetryableError(
+          `${JSON.stringify(name)} is not a step name: use 1 to 256 characters without "~".`,
+        ),
       )
     }
     if (this.#used.has(name)) {
-      throw new NonRetryableError(
-        `The step name ${JSON.stringify(name)} is used twice; names must be unique.`,
+      throw this.#violated(
+        new NonRetryableError(`The step name ${JSON.stringify(name)} is used twice; names must be unique.`),
       )
     }
     this.#used.add(name)
     const entry = this.#journal.get(name)
+    if (entry) this.#reached++
     if (entry && entry.kind !== kind) {
-      throw new JournalMismatchError(
-        `${JSON.stringify(name)} is a ${kind} in the code but was recorded as a ${entry.kind}: ` +
-          'the tool changed while this task was under way.',
+      throw this.#violated(
+        new JournalMismatchError(
+          `${JSON.stringify(name)} is a ${kind} in the code but was recorded as a ${entry.kind}: ` +
+            'the tool changed while this task was under way.',
+        ),
       )
     }
-    if (entry) this.#replayed++
     // The kind was just compared.
     return entry as Extract<JournalEntry, { kind: K }> | undefined
   }
 
+  #violated(error: NonRetryableError): NonRetryableError {
+    this.#violation ??= error
+    return error
+  }
+
   async #wait(name: string, at: number): Promise<void> {
-    if (at - Date.now() > SHORT_WAIT_MS) return this.#park(name)
-    await this.#hold(() => this.#shortWait(at))
+    const ms = at - Date.now()
+    if (ms > SHORT_WAIT_MS) return this.#park(name)
+    // A wait that is over is no work: a slice that only replayed it has not got anywhere.
+    if (ms > 0) await this.#hold(() => this.#shortWait(at))
   }
 
   async #shortWait(at: number): Promise<void> {
@@ -340,10 +341,14 @@ export class Steps implements Step {
     this.#host.lease.checkCancelled()
     if (this.#begun > 0 && Date.now() >= this.#host.sliceEndsAt) {
       this.#yielding = true
-      this.#parkedAtBoundary = true
       return this.#never()
     }
     this.#begun++
+    return this.#busy(work)
+  }
+
+  /** Keeps the run alive meanwhile. */
+  async #busy<T>(work: () => Promise<T>): Promise<T> {
     this.#active++
     try {
       return await work()
@@ -368,7 +373,17 @@ export class Steps implements Step {
   async #settleDown(): Promise<void> {
     await nextTurn()
     await nextTurn()
-    if (this.#active === 0 && (this.#parked.size > 0 || this.#parkedAtBoundary)) this.#idle?.()
+    // A branch that awaits something other than steps is not seen from here. One that an earlier run
+    // has been through will come to its steps again; it gets the time to.
+    const until = Date.now() + REPLAY_MS
+    while (this.#atRest() && !this.#yielding && this.#replaying && Date.now() < until) {
+      await scheduler.wait(10)
+    }
+    if (this.#atRest()) this.#idle?.()
+  }
+
+  #atRest(): boolean {
+    return this.#active === 0 && (this.#parked.size > 0 || this.#yielding)
   }
 }
 
@@ -379,24 +394,13 @@ function nextTurn(): Promise<void> {
   })
 }
 
-/** The value as a replay will see it. */
-function asJson(value: unknown): Json | undefined {
-  if (value === undefined) return undefined
-  const text = JSON.stringify(value)
-  if (text === undefined) throw new NonRetryableError('A step must return JSON.')
-  return JSON.parse(text) as Json
-}
-
-function stepError(name: string, message: string): StepError {
-  return new StepError(`Step ${JSON.stringify(name)} failed: ${message}`)
-}
-
-function errorName(error: unknown): string {
-  return error instanceof Error ? error.name : 'Error'
-}
-
-function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+/** @throws NonRetryableError when a form has fields that the wire cannot express. */
+function formed(build: () => InputRequest): InputRequest {
+  try {
+    return build()
+  } catch (error) {
+    throw new NonRetryableError(messageOf(error))
+  }
 }
 
 function noteOf(progress: Progress | string): ProgressNote {

@@ -1,6 +1,6 @@
 /** Journal rows: what is stored for each kind of entry, and what a run or a client gets of it. Pure. */
 import { isObject, type Json, type JsonObject } from '../json'
-import type { OpenQuestion } from './questions'
+import { type OpenQuestion, problemBy, sizeProblem } from './questions'
 import type { JournalRow } from './store'
 import type { JournalEntry, JournalRecord, NewQuestion, StepFailure } from './types'
 
@@ -77,19 +77,21 @@ export function newQuestion({ name, request, at }: NewQuestion): NewRow {
   }
 }
 
-/** The same row, put again. */
+/** The same row, put again, with what is left of its time. */
 export function askedAgain(row: JournalRow, question: OpenQuestion): JournalRow {
-  return { ...row, state: 'open', data: questionData(question) }
-}
-
-export function answered(row: JournalRow, answer: Json): JournalRow {
-  const { key, tries, request } = questionOf(row)
+  const until = isObject(row.data) ? row.data['until'] : undefined
   return {
     ...row,
-    state: 'answered',
-    data: { key, tries, request: request as unknown as JsonObject, answer },
-    at: null,
+    state: 'open',
+    data: questionData(question),
+    at: typeof until === 'number' ? until : row.at,
   }
+}
+
+/** `until` keeps the time-out, should the tool put the question again; an answered row is due never. */
+export function answered(row: JournalRow, answer: Json): JournalRow {
+  const data = { ...questionData(questionOf(row)), answer, ...(row.at !== null && { until: row.at }) }
+  return { ...row, state: 'answered', data, at: null }
 }
 
 export function questionOf(row: JournalRow): OpenQuestion {
@@ -97,8 +99,14 @@ export function questionOf(row: JournalRow): OpenQuestion {
   return { name: row.name, key, tries, request }
 }
 
-function questionData({ key, tries, request }: OpenQuestion): Json {
+function questionData({ key, tries, request }: OpenQuestion): JsonObject {
   return { key, tries, request: request as unknown as JsonObject }
+}
+
+/** Why an event's payload is not what the tool waits for, if so. */
+export function eventProblem(row: JournalRow, payload: Json): string | undefined {
+  const schema = isObject(row.data) ? row.data['schema'] : undefined
+  return sizeProblem(payload) ?? (isObject(schema) ? problemBy(schema, payload) : undefined)
 }
 
 export function isOpen(row: JournalRow, kind: 'question' | 'event'): boolean {

@@ -123,7 +123,8 @@ export function move(state: MachineState, event: MachineEvent): Move {
         status: openQuestions > 0 ? state.status : 'working',
       } as const
       // A run that is still going picks the answers up when it suspends.
-      return openQuestions === 0 && state.phase === 'waiting' ? dispatch(answered) : to(answered)
+      const last = event.count > 0 && openQuestions === 0
+      return last && state.phase === 'waiting' ? dispatch(answered) : to(answered)
     }
 
     case 'suspend':

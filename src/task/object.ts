@@ -4,8 +4,7 @@
  * storage, and answers the same to everybody who is not the owner as to an id that never existed.
  */
 import { DurableObject } from 'cloudflare:workers'
-import { z } from 'zod'
-import { isObject, type Json, type JsonObject, utf8Bytes } from '../json'
+import { type Json, type JsonObject, utf8Bytes } from '../json'
 import { createObserver, fault, type ObserveEnv } from '../observe/observer'
 import { RateWindow } from '../rate'
 import { backoffMs } from '../retry'
@@ -14,6 +13,7 @@ import {
   answered,
   askedAgain,
   entryOf,
+  eventProblem,
   firstDue,
   isOpen,
   isReady,
@@ -25,7 +25,7 @@ import { closeQuietly, type DoorProtocol, Listeners } from './listeners'
 import { isTerminal } from './machine'
 import { inspectionOf, replayable } from './operate'
 import type { WorkMessage } from './outbox'
-import { describe, judge, MAX_TRIES, supersede, unanswered } from './questions'
+import { judge, MAX_ENTRY_BYTES, MAX_TRIES, supersede, unanswered } from './questions'
 import type { TenantApi } from '../tenant/object'
 import type { JournalRow, TaskRow } from './store'
 import { expiresAt, INTERNAL_ERROR, Task } from './task'
@@ -66,8 +66,9 @@ const DEFAULT_RESEND_MS = 5_000
 const ALARM_AGAIN_MS = 30_000
 /** How long the leash of a task is extended while somebody listens. */
 const LEASH_AGAIN_MS = 60_000
-/** One journal entry, and all of them together (an RPC carries 32 MiB). */
-const MAX_ENTRY_BYTES = 128_000
+/** What an entry may need around the value that its limit is about. */
+const ENTRY_FRAME_BYTES = 1_000
+/** All entries together: a claim carries them, and an RPC carries 32 MiB of at most 2 bytes a character. */
 const MAX_JOURNAL_CHARS = 16_000_000
 /** Clients poll every 100 to 200 ms whatever they are told; this is well past that. */
 const MAX_POLLS = 150
@@ -224,11 +225,8 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     if (!entry || entry.kind !== 'event') return { ok: false, reason: 'unknown' }
     if (entry.state === 'received') return { ok: true, duplicate: true }
     if (entry.state === 'timeout') return { ok: false, reason: 'late' }
-    const schema = isObject(entry.data) ? entry.data['schema'] : undefined
-    if (isObject(schema)) {
-      const checked = z.fromJSONSchema(schema).safeParse(payload)
-      if (!checked.success) return { ok: false, reason: 'invalid', problem: describe(checked.error) }
-    }
+    const problem = eventProblem(entry, payload) ?? this.#tooLarge({ payload })
+    if (problem !== undefined) return { ok: false, reason: 'invalid', problem }
     const change = { rows: [{ ...entry, state: 'received', data: { payload }, at: null }] }
     if (row.phase === 'waiting') this.#task.apply(row, { type: 'wake' }, change)
     else this.#task.commit(row, row, change)
@@ -567,8 +565,8 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   /** Why an entry cannot be stored, if so. */
   #tooLarge(data: Json): string | undefined {
     const bytes = utf8Bytes(JSON.stringify(data))
-    if (bytes > MAX_ENTRY_BYTES) {
-      return `A step may record at most ${MAX_ENTRY_BYTES} bytes; this one returned ${bytes}. Store large data elsewhere (R2, D1) and return its key.`
+    if (bytes > MAX_ENTRY_BYTES + ENTRY_FRAME_BYTES) {
+      return `A journal entry holds at most ${MAX_ENTRY_BYTES} bytes; this one has ${bytes}. Store large data elsewhere (R2, D1) and pass its key.`
     }
     if (this.#task.journalChars() + bytes > MAX_JOURNAL_CHARS) {
       return `The journal of this task would exceed ${MAX_JOURNAL_CHARS} characters. Use fewer or smaller steps.`

@@ -4,11 +4,14 @@
  * superseded by the same question under a new key, with a message that says what was wrong.
  */
 import { z } from 'zod'
-import { isObject, type Json, type JsonObject } from '../json'
+import { isObject, type Json, type JsonObject, utf8Bytes } from '../json'
 import type { InputRequest } from './types'
 
 /** After this many answers that do not fit, the question counts as cancelled. */
 export const MAX_TRIES = 3
+
+/** The JSON of one journal entry: what a step returned, an answer, the payload of an event. */
+export const MAX_ENTRY_BYTES = 128_000
 
 export interface OpenQuestion {
   /** The step that asks. */
@@ -26,6 +29,8 @@ export type Judgement =
 
 /** Judges what a client sent for a question. */
 export function judge(request: InputRequest, response: Json): Judgement {
+  const tooLarge = sizeProblem(response)
+  if (tooLarge !== undefined) return { fits: false, problem: tooLarge }
   switch (request.method) {
     case 'elicitation/create':
       return judgeElicitation(request.params ?? {}, response)
@@ -59,8 +64,8 @@ function judgeElicitation(params: JsonObject, response: Json): Judgement {
   const schema = params['requestedSchema']
   if (!isObject(schema)) return { fits: true, answer: { action, content: content ?? {} } }
   // The schema was made by our own converter, or by the tool author for `step.request`.
-  const checked = z.fromJSONSchema(schema).safeParse(content ?? {})
-  if (!checked.success) return { fits: false, problem: describe(checked.error) }
+  const problem = problemBy(schema, content ?? {})
+  if (problem !== undefined) return { fits: false, problem }
   return { fits: true, answer: { action, content: content ?? {} } }
 }
 
@@ -69,11 +74,35 @@ function judgeBy(schema: z.ZodType, response: Json): Judgement {
   return parsed.success ? { fits: true, answer: response } : { fits: false, problem: describe(parsed.error) }
 }
 
-/** `name: Too small; confirm: expected boolean`: for people, so without codes. */
+/** Values from outside are bounded like everything in the journal. */
+export function sizeProblem(value: Json): string | undefined {
+  const bytes = utf8Bytes(JSON.stringify(value))
+  return bytes > MAX_ENTRY_BYTES
+    ? `It has ${bytes} bytes; at most ${MAX_ENTRY_BYTES} are accepted.`
+    : undefined
+}
+
+/** What is wrong with a value by a JSON Schema, if anything. A schema that zod cannot read judges nothing. */
+export function problemBy(schema: Record<string, unknown>, value: Json): string | undefined {
+  let checked: z.ZodSafeParseResult<unknown>
+  try {
+    checked = z.fromJSONSchema(schema).safeParse(value)
+  } catch {
+    return undefined
+  }
+  return checked.success ? undefined : describe(checked.error)
+}
+
+const MAX_ISSUES = 5
+const MAX_PROBLEM_CHARS = 500
+
+/** `name: Too small; confirm: expected boolean`: for people, so without codes, and not without end. */
 export function describe(error: z.ZodError): string {
-  return error.issues
+  const text = error.issues
+    .slice(0, MAX_ISSUES)
     .map((issue) => (issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message))
     .join('; ')
+  return text.length > MAX_PROBLEM_CHARS ? `${text.slice(0, MAX_PROBLEM_CHARS)} …` : text
 }
 
 /** The same question, put again. */

@@ -21,6 +21,9 @@ const MAX_KEPT_CHARS = 256 * 1024
 /** How long to wait for the tenant's object to acknowledge the end of a task. */
 const RELEASE_AGAIN_MS = 30_000
 
+/** Alarms are late at times; this late they do not come. */
+const OVERDUE_MS = 60_000
+
 export interface TaskQueues {
   readonly work: Queue<WorkMessage>
   readonly slow: Queue<WorkMessage>
@@ -80,7 +83,10 @@ export class Task {
 
   /** The row, or `undefined` when this object holds no task. */
   row(): TaskRow | undefined {
-    this.#row ??= this.#store.load()
+    if (this.#row === undefined) {
+      this.#row = this.#store.load()
+      if (this.#row) this.#miss(this.#row)
+    }
     return this.#row
   }
 
@@ -126,7 +132,7 @@ export class Task {
   create(command: CreateTask): TaskRow {
     const now = Date.now()
     const { input, leashMs, journal = [], ...head } = command
-    const row = this.#armed({
+    const begun: TaskRow = {
       ...INITIAL,
       head,
       message: null,
@@ -141,10 +147,13 @@ export class Task {
       alarmAt: null,
       outcome: null,
       lastError: null,
-    })
-    this.#ctx.storage.transactionSync(() => {
-      this.#store.create(row, input)
+    }
+    // The alarm belongs to the transaction: a creation that fails leaves none.
+    const row = this.#ctx.storage.transactionSync(() => {
+      const armed = this.#armed(begun)
+      this.#store.create(armed, input)
       for (const seed of journal) this.#store.append(seed)
+      return armed
     })
     this.#row = row
     this.#observer.occurred({ event: 'task_created', ...subjectOf(row) })
@@ -331,8 +340,11 @@ export class Task {
       wakeAt: null,
       leashAt: null,
       releaseAt: now + RELEASE_AGAIN_MS,
-      // A job that used up its time must not lose its result.
-      ttlMs: Math.max(row.ttlMs, now - row.createdAt + row.head.policy.retentionMs),
+      // A job that used up its time must not lose its result; one that ran out of it has none.
+      ttlMs:
+        now < expiresAt(row)
+          ? Math.max(row.ttlMs, now - row.createdAt + row.head.policy.retentionMs)
+          : row.ttlMs,
     }
   }
 
@@ -342,6 +354,12 @@ export class Task {
     if (row.alarmAt !== null && row.alarmAt <= next) return row
     void this.#ctx.storage.setAlarm(Math.max(next, Date.now() + 1))
     return { ...row, alarmAt: next }
+  }
+
+  /** An alarm that failed too often is lost: an object that finds one long overdue sets it again. */
+  #miss({ alarmAt }: TaskRow): void {
+    const now = Date.now()
+    if (alarmAt !== null && alarmAt + OVERDUE_MS < now) void this.#ctx.storage.setAlarm(now + 1)
   }
 
   #transaction<T>(work: () => T): T {

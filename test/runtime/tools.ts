@@ -6,6 +6,7 @@ import { operateTools } from './tools/operate-tools'
 import { authTools } from './tools/auth-tools'
 import { pushTools } from './tools/push-tools'
 import { queueTools } from './tools/queue-tools'
+import { scriptedTools } from './tools/scripted'
 
 const greet = defineTool({
   name: 'greet',
@@ -25,4 +26,5 @@ export const tools: readonly Tool[] = [
   ...operateTools,
   ...pushTools,
   ...queueTools,
+  ...scriptedTools,
 ]

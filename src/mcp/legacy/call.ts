@@ -46,7 +46,7 @@ export async function answerLegacyCall(
   const { id, params = {} } = rpc
   const asTask = asksForTask(params, caller)
   if (!asTask && tool.task?.support === 'required') return refused(id, taskRequired(tool, caller))
-  const args = params['arguments'] ?? {}
+  const { arguments: args = {} } = params
   if (!isObject(args)) {
     return refused(id, refuse(INVALID_PARAMS, 'Invalid params: "arguments" must be an object.').error)
   }
