@@ -91,11 +91,15 @@ export class WebSocketPush implements PushSource {
       const protocols = token === undefined ? ['mcp'] : ['mcp', `longhaul.bearer.${base64Url(token)}`]
       const socket = new WebSocket(socketUrl(this.#options.url, taskId), protocols)
       const timer = new Timer(clock)
+      let isOver = false
       let isOpen = false
       let isLive = false
       let sawEnd = false
 
       const stop = (end: PushEnd, reason = 'Thank you.') => {
+        // Closing a socket that never opened makes some runtimes tell an error at once.
+        if (isOver) return
+        isOver = true
         timer.clear()
         signal.removeEventListener('abort', abort)
         closeQuietly(socket, reason)
@@ -118,10 +122,12 @@ export class WebSocketPush implements PushSource {
       signal.addEventListener('abort', abort, { once: true })
       timer.set(openTimeoutMs, () => stop('refused'))
       socket.addEventListener('open', () => {
+        if (isOver) return closeQuietly(socket, 'Too late.')
         isOpen = true
         timer.set(openTimeoutMs, () => stop('refused', 'No acknowledgement.'))
       })
       socket.addEventListener('message', ({ data }) => {
+        if (isOver) return
         const message = typeof data === 'string' ? parse(data) : undefined
         const told = isObject(message) ? message : {}
         const params = isObject(told['params']) ? told['params'] : {}
@@ -139,7 +145,7 @@ export class WebSocketPush implements PushSource {
             return stop('dropped', 'Not a task.')
           }
         }
-        if (!signal.aborted) expectMore()
+        if (!isOver) expectMore()
       })
       socket.addEventListener('close', ({ code }) => {
         if (code === TOO_BIG) stop('unsuitable')

@@ -9,7 +9,7 @@ export interface Update {
   readonly status: Status
   /** What the server says about the state, for people. */
   readonly message: string | undefined
-  /** Read from a message such as `Copying (12/80)`. */
+  /** Read from a message such as `Copying (12/80)`, while the work goes on. */
   readonly progress: Progress | undefined
   /** Open questions that were not answered from here. */
   readonly questions: readonly Question[]
@@ -67,7 +67,7 @@ export function updateOf(known: Omit<Update, 'status' | 'message' | 'progress'>)
     ...known,
     status: outcome?.status ?? task?.status ?? (questions.length > 0 ? 'input_required' : 'working'),
     message,
-    progress: message === undefined ? undefined : readProgress(message),
+    progress: message === undefined || outcome ? undefined : readProgress(message),
   }
 }
 
