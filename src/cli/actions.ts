@@ -1,5 +1,5 @@
 /** What the commands do, given a session. Each resolves to the exit code. */
-import type { Call } from '../client/index.ts'
+import type { Call, Update } from '../client/index.ts'
 import { readAnswer, readArguments } from './arguments.ts'
 import { EXIT, type ExitCode, UsageError } from './exit.ts'
 import { fieldsOf, show } from './fields.ts'
@@ -41,6 +41,8 @@ export async function cancel(
   // Whoever wants it to stop has no answers for it.
   const call = await session.tasks.follow(id, { onQuestion: () => undefined })
   try {
+    // What has ended already is not asked to stop.
+    await firstUpdate(call)
     await call.cancel()
     if (wait) return await session.follow(call)
   } finally {
@@ -104,7 +106,7 @@ async function answerOne(
   key: string | undefined,
   given: string | undefined,
 ): Promise<ExitCode> {
-  const open = await openQuestions(call)
+  const open = (await firstUpdate(call))?.questions ?? []
   const question = key === undefined ? open[0] : open.find((one) => one.key === key)
   if (!question || (key === undefined && open.length > 1 && given !== undefined)) {
     const keys = open.map((one) => one.key).join(', ')
@@ -126,11 +128,11 @@ async function answerOne(
   return EXIT.completed
 }
 
-/** Of the task's present state. */
-async function openQuestions(call: Call) {
-  for await (const { questions } of call) return questions
+/** The task as it is now. @throws TasksError when that cannot be found out. */
+async function firstUpdate(call: Call): Promise<Update | undefined> {
+  for await (const update of call) return update
   await call.outcome()
-  return []
+  return undefined
 }
 
 export async function describeTools({ settings, tasks }: Session, name?: string): Promise<ExitCode> {

@@ -8,8 +8,9 @@ if (major < 22 || (major === 22 && minor < 18)) {
 
 // SQLite in Node 22 works, and says at every start that it is new. Other warnings stay.
 const emitWarning = process.emitWarning.bind(process)
-process.emitWarning = (/** @type {string | Error} */ warning, /** @type {any[]} */ ...rest) => {
-  if (!String(warning).includes('SQLite is an experimental feature')) emitWarning(warning, ...rest)
+/** @param {Parameters<typeof emitWarning>} given */
+process.emitWarning = (...given) => {
+  if (!String(given[0]).includes('SQLite is an experimental feature')) emitWarning(...given)
 }
 
 const { main } = await import('./main.ts')

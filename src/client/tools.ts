@@ -37,7 +37,8 @@ function isTool(value: unknown): value is ToolDefinition {
 
 /** RFC 9110, 5.1: a token. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const MIRRORED_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean', 'number'])
+/** Not `number`: its text is not the same everywhere. */
+const MIRRORED_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
 
 /**
  * The mirrored arguments of a tool. A definition that breaks the rules makes the tool unusable: a client
@@ -60,7 +61,7 @@ export function mirrorsOf(inputSchema: JsonObject): Mirrors {
         return `the x-mcp-header of ${where} is not the name of a header`
       }
       if (!MIRRORED_TYPES.has(node['type'])) {
-        return `the x-mcp-header of ${where} is on a value that is not a string, number or boolean`
+        return `the x-mcp-header of ${where} is on a value that is no string, integer or boolean`
       }
       if (names.has(name.toLowerCase())) return `two properties have the x-mcp-header ${name}`
       names.add(name.toLowerCase())

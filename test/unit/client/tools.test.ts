@@ -38,6 +38,7 @@ describe('which arguments are mirrored', () => {
     ['an empty name', { type: 'string', 'x-mcp-header': '' }],
     ['a name with a space', { type: 'string', 'x-mcp-header': 'My Region' }],
     ['a name with a line break', { type: 'string', 'x-mcp-header': 'A\r\nB' }],
+    ['a number', { type: 'number', 'x-mcp-header': 'Number' }],
     ['an object', { type: 'object', 'x-mcp-header': 'Data' }],
     ['a list', { type: 'array', items: { type: 'string' }, 'x-mcp-header': 'Items' }],
     ['an element of a list', { type: 'array', items: { type: 'string', 'x-mcp-header': 'Item' } }],
