@@ -4,7 +4,6 @@
  * follower's business.
  */
 import type { Json, JsonObject } from '../json.ts'
-import { INVALID_PARAMS } from '../protocol/names.ts'
 import { Asking } from './asking.ts'
 import { asError, sleep, Timer } from './clock.ts'
 import type { Call, Invocation } from './call.ts'
@@ -12,7 +11,6 @@ import type { CallContext } from './context.ts'
 import {
   DeadlineError,
   DetachedError,
-  ServerError,
   TaskCancelledError,
   TaskFailedError,
   TaskNotFoundError,
@@ -270,9 +268,6 @@ export class LiveCall implements Call {
           await endpoint.request(method, params, { signal, timeoutMs: poll.timeoutMs }),
         )
       } catch (error) {
-        if (error instanceof ServerError && error.error.code === INVALID_PARAMS) {
-          throw new TaskNotFoundError(taskId, error.error.message)
-        }
         if (!(error instanceof TasksError && error.transient) || tries >= MOST_TRIES) throw error
         const wait = retryMs(tries, endpoint.clock.random())
         await sleep(endpoint.clock, Math.max(wait, error.retryAfterMs ?? 0), signal)
