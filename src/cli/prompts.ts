@@ -1,4 +1,5 @@
 /** Asks a person on the terminal, field by field. Everything goes to stderr; stdout is for results. */
+import type { Readable, Writable } from 'node:stream'
 import { confirm, isCancel, log, multiselect, note, select, text } from '@clack/prompts'
 import { isObject, type Json, type JsonObject } from '../json.ts'
 import { accept, decline, type Question, type QuestionResponse } from '../client/index.ts'
@@ -8,15 +9,22 @@ import { choicesOf, type Field, fieldsOf, readText, show } from './fields.ts'
 /** The person does not want to answer now. */
 export const LEAVE = Symbol('leave')
 
-const output = process.stderr
+/** Where the person is. */
+export interface Terminal {
+  readonly input: Readable
+  readonly output: Writable
+}
+
+const here: Terminal = { input: process.stdin, output: process.stderr }
 
 /** Puts a question. `LEAVE` keeps it open. */
 export async function askPerson(
   question: Question,
   signal: AbortSignal,
+  terminal: Terminal = here,
 ): Promise<QuestionResponse | typeof LEAVE> {
   for (;;) {
-    const answer = await askOnce(question, signal)
+    const answer = await askOnce(question, { ...terminal, signal })
     if (answer !== LEAVE || signal.aborted) return answer
     const choice = await select({
       message: 'No answer yet. What now?',
@@ -25,7 +33,7 @@ export async function askPerson(
         { value: 'decline', label: 'Decline', hint: 'the tool goes on without an answer' },
         { value: 'leave', label: 'Leave it open', hint: 'the task waits; come back any time' },
       ],
-      output,
+      ...terminal,
       signal,
     })
     if (choice === 'decline') return decline()
@@ -33,46 +41,54 @@ export async function askPerson(
   }
 }
 
-async function askOnce(question: Question, signal: AbortSignal): Promise<QuestionResponse | typeof LEAVE> {
+interface Place extends Terminal {
+  readonly signal?: AbortSignal
+}
+
+async function askOnce(question: Question, place: Place): Promise<QuestionResponse | typeof LEAVE> {
+  const message = plain(question.message)
   if (question.kind === 'url') {
-    note(plain(question.url ?? ''), plain(question.message), { output })
-    const done = await confirm({ message: 'Open this address. Done?', output, signal })
+    note(plain(question.url ?? ''), message, place)
+    const done = await confirm({ message: 'Open this address. Done?', ...place })
     return isCancel(done) ? LEAVE : done ? accept() : decline()
   }
   if (question.kind !== 'form') {
-    log.warn(`${plain(question.message)} This command cannot answer that.`, { output })
+    log.warn(`${message} This command cannot answer that.`, place)
     return decline()
   }
   const fields = fieldsOf(question.schema)
   const [only] = fields
-  if (!only || (fields.length === 1 && only.schema['type'] === 'boolean')) {
-    const initialValue = only?.schema['default'] === true
-    const yes = await confirm({ message: plain(question.message), initialValue, output, signal })
-    return isCancel(yes) ? LEAVE : accept(only ? { [only.name]: yes } : {})
+  if (!only) {
+    const yes = await confirm({ message, initialValue: false, ...place })
+    return isCancel(yes) ? LEAVE : yes ? accept() : decline()
   }
-  note(plain(question.message), undefined, { output })
-  const content = await askFields(fields, signal)
+  if (fields.length === 1 && only.schema['type'] === 'boolean') {
+    const yes = await confirm({ message, initialValue: only.schema['default'] === true, ...place })
+    return isCancel(yes) ? LEAVE : accept({ [only.name]: yes })
+  }
+  note(message, undefined, place)
+  const content = await askFields(fields, place)
   return content === LEAVE ? LEAVE : accept(content)
 }
 
 /** Fields one after the other. Optional ones may be left empty. */
 export async function askFields(
   fields: readonly Field[],
-  signal?: AbortSignal,
+  place: Place = here,
 ): Promise<JsonObject | typeof LEAVE> {
   const content: Record<string, Json> = {}
   for (const field of fields) {
-    const value = await askField(field, signal)
+    const value = await askField(field, place)
     if (typeof value === 'symbol') return LEAVE
     if (value !== undefined) content[field.name] = value
   }
   return content
 }
 
-async function askField(field: Field, signal: AbortSignal | undefined): Promise<Json | undefined | symbol> {
+async function askField(field: Field, place: Place): Promise<Json | undefined | symbol> {
   const { schema, required } = field
   const hint = field.hint === undefined ? '' : ` (${field.hint})`
-  const common = { message: plain(`${field.label}${hint}`), output, ...(signal && { signal }) }
+  const common = { message: plain(`${field.label}${hint}`), ...place }
   const initial = schema['default']
   if (schema['type'] === 'boolean') return confirm({ ...common, initialValue: initial === true })
   const items = schema['items']
@@ -98,7 +114,7 @@ async function askField(field: Field, signal: AbortSignal | undefined): Promise<
 }
 
 async function type(
-  common: { readonly message: string },
+  common: Place & { readonly message: string },
   { schema, required }: Field,
   initial: Json | undefined,
 ): Promise<Json | undefined | symbol> {

@@ -14,19 +14,16 @@ import {
   TaskCancelledError,
   TaskFailedError,
   TaskNotFoundError,
-  TasksError,
 } from './errors.ts'
 import { Feed } from './feed.ts'
 import { Follower, type Via } from './follower.ts'
+import { insist } from './insist.ts'
 import { retryMs } from './pace.ts'
 import { type Question, type QuestionResponse, Questions } from './questions.ts'
 import { Rounds } from './rounds.ts'
 import type { TaskReference } from './store.ts'
 import { type Outcome, outcomeOf, type Update, updateOf } from './update.ts'
-import { type CallAnswer, expectComplete, type Task, type ToolResult } from './wire.ts'
-
-/** Tries to get an answer or a cancellation through. */
-const MOST_TRIES = 6
+import type { CallAnswer, Task, ToolResult } from './wire.ts'
 
 export class LiveCall implements Call {
   readonly #context: CallContext
@@ -256,23 +253,9 @@ export class LiveCall implements Call {
     }
   }
 
-  /** Sends what may safely be sent twice until it is acknowledged. */
-  async #insist(method: string, taskId: string, more: JsonObject = {}): Promise<void> {
-    const params = { taskId, ...more }
+  #insist(method: string, taskId: string, more: JsonObject = {}): Promise<void> {
     const { endpoint, poll } = this.#context
-    const { signal } = this.#over
-    for (let tries = 1; ; tries++) {
-      try {
-        return expectComplete(
-          method,
-          await endpoint.request(method, params, { signal, timeoutMs: poll.timeoutMs }),
-        )
-      } catch (error) {
-        if (!(error instanceof TasksError && error.transient) || tries >= MOST_TRIES) throw error
-        const wait = retryMs(tries, endpoint.clock.random())
-        await sleep(endpoint.clock, Math.max(wait, error.retryAfterMs ?? 0), signal)
-      }
-    }
+    return insist(endpoint, method, { taskId, ...more }, poll.timeoutMs, this.#over.signal)
   }
 
   // The end

@@ -260,11 +260,12 @@ describe('limits of time', () => {
 
   test('no time-to-live, no backstop', async () => {
     const server = stubServer({
-      'tools/call': () => created({ ttlMs: null }),
-      'tasks/get': ({ at }) => (at < START + 86_400_000 ? told('working') : completed('next day')),
+      'tools/call': () => created({ ttlMs: null, pollIntervalMs: 600_000 }),
+      'tasks/get': ({ at }) =>
+        at < START + 86_400_000 ? told('working', { pollIntervalMs: 600_000 }) : completed('next day'),
     })
     const call = await looking(server.fetch).call('work')
-    await vi.advanceTimersByTimeAsync(86_500_000)
+    await vi.advanceTimersByTimeAsync(90_000_000)
     expect(await call.result()).toMatchObject({ content: [{ text: 'next day' }] })
   })
 })
