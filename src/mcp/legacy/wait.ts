@@ -33,7 +33,7 @@ import { withTicks } from './ticks'
 
 /** An answer that comes this soon is plain JSON. */
 const QUIET_MS = 500
-/** A client that only polls is asked by a poll after this many of them; see {@link Outlet}. */
+/** A client that only polls is asked by a poll after this many that found the question waiting. */
 const POLLS_BEFORE_ASKING = 2
 
 /** The start of a wait. */
