@@ -14,7 +14,6 @@ export {
   type PlainContext,
   type PlainTool,
   type PlainToolDefinition,
-  type Progress,
   type Question,
   type RetryPolicy,
   type RunContext,
@@ -32,6 +31,7 @@ export { CancelledError, StepError } from './run/errors'
 export type { Duration } from './duration'
 export type { Json, JsonObject } from './json'
 export { type Applied, applyOnce, type Statement, sweepMarks } from './tools/apply-once'
+export type { Progress } from './progress'
 export type { Principal } from './auth/principal'
 export { TaskObject } from './push/task-object'
 export { TenantObject } from './tenant/object'

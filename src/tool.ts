@@ -9,6 +9,7 @@ import type { Duration } from './duration'
 import type { Json } from './json'
 import type { Principal } from './auth/principal'
 import { isScope } from './auth/scopes'
+import type { Progress } from './progress'
 
 /** Kinds of input request a tool may send to the client, as client capabilities name them. */
 export type Ask = 'elicitation' | 'elicitation.url' | 'sampling' | 'roots'
@@ -152,13 +153,6 @@ export interface StepContext {
   readonly idempotencyKey: string
   /** Aborted by cancellation and by the step's time limit. */
   readonly signal: AbortSignal
-}
-
-export interface Progress {
-  readonly message: string
-  /** With `total`, shown as a bar; the message then ends with `(done/total)`. */
-  readonly done?: number
-  readonly total?: number
 }
 
 export interface EventWait<S extends z.ZodType> {

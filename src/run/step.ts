@@ -7,6 +7,7 @@ import { inputRequired } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { type Duration, toMs } from '../duration'
 import { isObject, type Json, type JsonObject } from '../json'
+import { type Progress, progressText } from '../progress'
 import { backoffMs } from '../retry'
 import { describe } from '../task/questions'
 import type { InputRequest, JournalEntry, JournalRecord, NewQuestion, ProgressNote } from '../task/types'
@@ -15,7 +16,6 @@ import {
   type EventOutcome,
   type EventWait,
   NonRetryableError,
-  type Progress,
   type Question,
   type RetryPolicy,
   type Step,
@@ -404,9 +404,7 @@ function formed(build: () => InputRequest): InputRequest {
 }
 
 function noteOf(progress: Progress | string): ProgressNote {
-  if (typeof progress === 'string') return { message: progress }
-  const { message, done, total } = progress
-  return { message: done !== undefined && total !== undefined ? `${message} (${done}/${total})` : message }
+  return { message: progressText(progress) }
 }
 
 /** A form question as it travels. `$schema` says nothing that the revision does not. */
