@@ -17,6 +17,29 @@ export async function seal(
   return `${body}.${await keys.sign(purpose, [...audience, body])}`
 }
 
+export type Opened =
+  | { readonly ok: true; readonly payload: Record<string, Json> }
+  /** `invalid`: damaged, or meant for something else. */
+  | { readonly ok: false; readonly reason: 'invalid' | 'expired' }
+
+/** The payload, or why there is none: whoever has a token that we signed may know that its time is over. */
+export async function openSealed(
+  keys: SigningKeys,
+  purpose: Purpose,
+  audience: readonly string[],
+  token: string,
+): Promise<Opened> {
+  const body = token.slice(0, -(SIGNATURE_CHARS + 1))
+  const signature = token.slice(-SIGNATURE_CHARS)
+  if (token.charAt(body.length) !== '.') return { ok: false, reason: 'invalid' }
+  if (!(await keys.verify(purpose, [...audience, body], signature))) return { ok: false, reason: 'invalid' }
+  const payload: unknown = JSON.parse(fromBase64Url(body))
+  if (!isObject(payload) || typeof payload['exp'] !== 'number') return { ok: false, reason: 'invalid' }
+  if (payload['exp'] < Date.now()) return { ok: false, reason: 'expired' }
+  // It is JSON that we signed.
+  return { ok: true, payload: payload as Record<string, Json> }
+}
+
 /** The payload, or `undefined` when the token is damaged, expired, or meant for something else. */
 export async function unseal(
   keys: SigningKeys,
@@ -24,15 +47,8 @@ export async function unseal(
   audience: readonly string[],
   token: string,
 ): Promise<Record<string, Json> | undefined> {
-  const body = token.slice(0, -(SIGNATURE_CHARS + 1))
-  const signature = token.slice(-SIGNATURE_CHARS)
-  if (token.charAt(body.length) !== '.') return undefined
-  if (!(await keys.verify(purpose, [...audience, body], signature))) return undefined
-  const payload: unknown = JSON.parse(fromBase64Url(body))
-  if (!isObject(payload) || typeof payload['exp'] !== 'number' || payload['exp'] < Date.now())
-    return undefined
-  // It is JSON that we signed.
-  return payload as Record<string, Json>
+  const opened = await openSealed(keys, purpose, audience, token)
+  return opened.ok ? opened.payload : undefined
 }
 
 /** Hex SHA-256 of a text, to bind a token to something long. */
