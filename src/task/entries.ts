@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../json'
 import { type OpenQuestion, problemBy, sizeProblem } from './questions'
 import type { JournalRow } from './store'
-import type { JournalEntry, JournalRecord, NewQuestion, StepFailure } from './types'
+import type { AnsweredBy, JournalEntry, JournalRecord, NewQuestion, StepFailure } from './types'
 
 export type NewRow = Omit<JournalRow, 'seq'>
 
@@ -47,7 +47,13 @@ export function entryOf(row: JournalRow): JournalEntry {
       return { kind, name, at: row.at ?? 0 }
     case 'question':
       return row.state === 'answered'
-        ? { kind, name, state: 'answered', answer: data['answer'] ?? null }
+        ? {
+            kind,
+            name,
+            state: 'answered',
+            answer: data['answer'] ?? null,
+            ...(isObject(data['by']) && { by: data['by'] as unknown as AnsweredBy }),
+          }
         : { kind, name, state: 'open' }
     case 'event':
       if (row.state === 'received') return { kind, name, state: 'received', payload: data['payload'] ?? null }
@@ -88,9 +94,13 @@ export function askedAgain(row: JournalRow, question: OpenQuestion): JournalRow 
   }
 }
 
-/** `until` keeps the time-out, should the tool put the question again; an answered row is due never. */
-export function answered(row: JournalRow, answer: Json): JournalRow {
-  const data = { ...questionData(questionOf(row)), answer, ...(row.at !== null && { until: row.at }) }
+/**
+ * `until` keeps the time-out, should the tool put the question again; an answered row is due never.
+ * Without `by` nobody gave a usable answer in time.
+ */
+export function answered(row: JournalRow, answer: Json, by?: AnsweredBy): JournalRow {
+  const until = row.at !== null && { until: row.at }
+  const data = { ...questionData(questionOf(row)), answer, ...until, ...(by && { by: { ...by } }) }
   return { ...row, state: 'answered', data, at: null }
 }
 

@@ -4,7 +4,7 @@
  * storage, and answers the same to everybody who is not the owner as to an id that never existed.
  */
 import { DurableObject } from 'cloudflare:workers'
-import { type Json, type JsonObject, utf8Bytes } from '../json'
+import { type Json, type JsonObject } from '../json'
 import { createObserver, fault, type ObserveEnv } from '../observe/observer'
 import { RateWindow } from '../rate'
 import { backoffMs } from '../retry'
@@ -13,7 +13,6 @@ import {
   answered,
   askedAgain,
   entryOf,
-  eventProblem,
   firstDue,
   isOpen,
   isReady,
@@ -25,11 +24,13 @@ import { closeQuietly, type DoorProtocol, Listeners } from './listeners'
 import { isTerminal } from './machine'
 import { inspectionOf, replayable } from './operate'
 import type { WorkMessage } from './outbox'
-import { judge, MAX_ENTRY_BYTES, MAX_TRIES, supersede, unanswered } from './questions'
+import { Outside } from './outside'
+import { judge, MAX_TRIES, supersede, unanswered } from './questions'
 import type { TenantApi } from '../tenant/object'
 import type { JournalRow, TaskRow } from './store'
 import { expiresAt, INTERNAL_ERROR, Task } from './task'
 import type {
+  AnsweredBy,
   CancelledNow,
   Carrying,
   Claim,
@@ -38,10 +39,13 @@ import type {
   Dialect,
   Inspection,
   JournalRecord,
+  LinkedQuestion,
+  LinkedReply,
   NewQuestion,
   Outcome,
   ProgressNote,
   Replay,
+  Reported,
   RunReply,
   TaskApi,
   TaskError,
@@ -66,10 +70,6 @@ const DEFAULT_RESEND_MS = 5_000
 const ALARM_AGAIN_MS = 30_000
 /** How long the leash of a task is extended while somebody listens. */
 const LEASH_AGAIN_MS = 60_000
-/** What an entry may need around the value that its limit is about. */
-const ENTRY_FRAME_BYTES = 1_000
-/** All entries together: a claim carries them, and an RPC carries 32 MiB of at most 2 bytes a character. */
-const MAX_JOURNAL_CHARS = 16_000_000
 /** Clients poll every 100 to 200 ms whatever they are told; this is well past that. */
 const MAX_POLLS = 150
 const POLL_WINDOW_MS = 10_000
@@ -78,6 +78,7 @@ const LOST: RunReply = { lost: true }
 export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   readonly #listeners: Listeners
   readonly #task: Task
+  readonly #outside: Outside
   readonly #leaseMs: number
   readonly #polls = new RateWindow(POLL_WINDOW_MS)
   /** The lease as extended by heartbeats that wrote nothing. */
@@ -99,6 +100,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       await tenant.release(row.head.taskId, expiresAt(row))
     }
     this.#task = new Task(ctx, this.#listeners, queues, release, createObserver(env))
+    this.#outside = new Outside(this.#task)
     this.#leaseMs = Number(env.TASK_LEASE_MS ?? DEFAULT_LEASE_MS)
   }
 
@@ -134,12 +136,13 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   async update(tenant: string, inputResponses: JsonObject): Promise<boolean> {
     const row = this.#owned(tenant)
     if (!row) return false
+    const by = { via: 'client', at: Date.now() } as const
     const rows: JournalRow[] = []
     for (const { row: open, question } of this.#task.openQuestions()) {
       const response = Object.hasOwn(inputResponses, question.key) ? inputResponses[question.key] : undefined
       if (response === undefined) continue
       const verdict = judge(question.request, response)
-      if (verdict.fits) rows.push(answered(open, verdict.answer))
+      if (verdict.fits) rows.push(answered(open, verdict.answer, by))
       else if (question.tries >= MAX_TRIES) rows.push(answered(open, unanswered(question.request)))
       else rows.push(askedAgain(open, supersede(question, verdict.problem)))
     }
@@ -216,31 +219,25 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     return row ? { live: !isTerminal(row.status), expiresAt: expiresAt(row) } : { live: false, expiresAt: 0 }
   }
 
-  /** An event from outside. The caller has verified the callback's signature. */
+  // ---------------------------------------------------------------- for signed addresses; see `outside.ts`
+
   async deliver(event: string, payload: Json): Promise<Delivery> {
-    const row = this.#task.live()
-    if (!row) return { ok: false, reason: 'unknown' }
-    if (isTerminal(row.status)) return { ok: false, reason: 'ended' }
-    const entry = this.#task.journal().get(event)
-    if (!entry || entry.kind !== 'event') return { ok: false, reason: 'unknown' }
-    if (entry.state === 'received') return { ok: true, duplicate: true }
-    if (entry.state === 'timeout') return { ok: false, reason: 'late' }
-    const problem = eventProblem(entry, payload) ?? this.#tooLarge({ payload })
-    if (problem !== undefined) return { ok: false, reason: 'invalid', problem }
-    const change = { rows: [{ ...entry, state: 'received', data: { payload }, at: null }] }
-    if (row.phase === 'waiting') this.#task.apply(row, { type: 'wake' }, change)
-    else this.#task.commit(row, row, change)
-    return { ok: true, duplicate: false }
+    return this.#outside.deliver(event, payload)
   }
 
-  /** A status text from outside, while the task waits for an event. */
-  async note(note: ProgressNote): Promise<boolean> {
-    const row = this.#task.live()
-    if (!row || isTerminal(row.status)) return false
-    this.#task.note(row, note)
-    this.#task.flush()
-    return true
+  async report(event: string, note: ProgressNote): Promise<Reported> {
+    return this.#outside.report(event, note)
   }
+
+  async question(name: string): Promise<LinkedQuestion> {
+    return this.#outside.question(name)
+  }
+
+  async answer(name: string, response: Json, by: AnsweredBy): Promise<LinkedReply> {
+    return this.#outside.answer(name, response, by)
+  }
+
+  // ---------------------------------------------------------------- for listeners
 
   /**
    * A WebSocket of a listener: `/feed` for our own Worker, `/door` for a client. The Worker has
@@ -353,7 +350,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     const known = this.#task.journal().get(record.name)
     if (known && !(known.kind === 'step' && known.state === 'retry')) return this.#alive(row, note)
     const next = rowOf(record)
-    const problem = this.#tooLarge(next.data)
+    const problem = this.#task.tooLarge(next.data)
     if (problem) return this.#fail(row, token, problem)
     const change = known ? { rows: [{ ...next, seq: known.seq }] } : { added: [next] }
     // A recorded step is progress: attempts count from here on.
@@ -367,7 +364,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     const row = this.#held(token)
     if (!row) return LOST
     const added = questions.filter(({ name }) => !this.#task.journal().has(name)).map(newQuestion)
-    const problem = added.map((entry) => this.#tooLarge(entry.data)).find(Boolean)
+    const problem = added.map((entry) => this.#task.tooLarge(entry.data)).find(Boolean)
     if (problem) return this.#fail(row, token, problem)
     if (added.length > 0)
       this.#task.apply(row, { type: 'ask', token, count: added.length }, { added, visible: true })
@@ -560,18 +557,6 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       this.#task.commit(row, { ...row, leaseUntil: this.#leaseUntil })
     }
     return kept(row)
-  }
-
-  /** Why an entry cannot be stored, if so. */
-  #tooLarge(data: Json): string | undefined {
-    const bytes = utf8Bytes(JSON.stringify(data))
-    if (bytes > MAX_ENTRY_BYTES + ENTRY_FRAME_BYTES) {
-      return `A journal entry holds at most ${MAX_ENTRY_BYTES} bytes; this one has ${bytes}. Store large data elsewhere (R2, D1) and pass its key.`
-    }
-    if (this.#task.journalChars() + bytes > MAX_JOURNAL_CHARS) {
-      return `The journal of this task would exceed ${MAX_JOURNAL_CHARS} characters. Use fewer or smaller steps.`
-    }
-    return undefined
   }
 
   #fail(row: TaskRow, token: string, message: string): RunReply {

@@ -3,6 +3,7 @@
  * transaction with the alarm that guards the next deadline, then listeners are told and the next
  * dispatch is sent. Synchronous throughout, so that nothing resumes into a task that was deleted.
  */
+import { type Json, utf8Bytes } from '../json'
 import { type NewRow, isOpen, questionOf } from './entries'
 import type { Observer, Subject } from '../observe/observer'
 import { nextDeadline } from './deadlines'
@@ -10,12 +11,16 @@ import type { Listeners } from './listeners'
 import { INITIAL, type MachineEvent, type Move, move } from './machine'
 import { probablyQueued, resendDelayMs, send, type WorkMessage } from './outbox'
 import { withGap } from './pace'
-import type { OpenQuestion } from './questions'
+import { MAX_ENTRY_BYTES, type OpenQuestion } from './questions'
 import { snapshotText } from './snapshot'
 import { type JournalRow, type TaskRow, TaskStore } from './store'
 import type { CreateTask, LastError, ProgressNote, StoredResult, TaskError } from './types'
 
 export const INTERNAL_ERROR = -32603
+/** What an entry may need around the value that its limit is about. */
+const ENTRY_FRAME_BYTES = 1_000
+/** All entries together: a claim carries them, and an RPC carries 32 MiB of at most 2 bytes a character. */
+const MAX_JOURNAL_CHARS = 16_000_000
 /** Larger snapshots are put together when they are read, not kept. */
 const MAX_KEPT_CHARS = 256 * 1024
 /** How long to wait for the tenant's object to acknowledge the end of a task. */
@@ -117,8 +122,16 @@ export class Task {
     return this.#entries()
   }
 
-  journalChars(): number {
-    return this.#store.journalChars()
+  /** Why an entry cannot be stored, if so. */
+  tooLarge(data: Json): string | undefined {
+    const bytes = utf8Bytes(JSON.stringify(data))
+    if (bytes > MAX_ENTRY_BYTES + ENTRY_FRAME_BYTES) {
+      return `A journal entry holds at most ${MAX_ENTRY_BYTES} bytes; this one has ${bytes}. Store large data elsewhere (R2, D1) and pass its key.`
+    }
+    if (this.#store.journalChars() + bytes > MAX_JOURNAL_CHARS) {
+      return `The journal of this task would exceed ${MAX_JOURNAL_CHARS} characters. Use fewer or smaller steps.`
+    }
+    return undefined
   }
 
   openQuestions(): { row: JournalRow; question: OpenQuestion }[] {

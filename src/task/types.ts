@@ -89,7 +89,14 @@ export type JournalEntry =
     }
   | { readonly kind: 'sleep'; readonly name: string; readonly at: number }
   | { readonly kind: 'question'; readonly name: string; readonly state: 'open' }
-  | { readonly kind: 'question'; readonly name: string; readonly state: 'answered'; readonly answer: Json }
+  | {
+      readonly kind: 'question'
+      readonly name: string
+      readonly state: 'answered'
+      readonly answer: Json
+      /** Not set when nobody gave a usable answer in time. */
+      readonly by?: AnsweredBy
+    }
   | { readonly kind: 'event'; readonly name: string; readonly state: 'open'; readonly at: number }
   | { readonly kind: 'event'; readonly name: string; readonly state: 'received'; readonly payload: Json }
   | { readonly kind: 'event'; readonly name: string; readonly state: 'timeout' }
@@ -225,6 +232,55 @@ export interface Carrying {
   readonly patience: number
 }
 
+/** What became of a report of progress from outside. `received`: the event itself has come already. */
+export type Reported =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: 'unknown' | 'received' | 'ended' | 'late' }
+  | { readonly ok: false; readonly reason: 'busy'; readonly retryAfterMs: number }
+
+/** Who answered a question, and when. */
+export interface AnsweredBy {
+  /** `client`: by `tasks/update`. `link`: on the page behind an answer link. `slack`: with a button. */
+  readonly via: 'client' | 'link' | 'slack'
+  /** Whom the link was made for, or the Slack user. */
+  readonly name?: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** A question as somebody with its link may see it. */
+export type LinkedQuestion =
+  /** There is no such task, or no longer. */
+  | { readonly state: 'unknown' }
+  /** The tool has not come to it yet. */
+  | { readonly state: 'not_asked' }
+  | {
+      readonly state: 'open'
+      readonly request: InputRequest
+      readonly tool: string
+      readonly requestedBy: string
+      /** Milliseconds since the epoch, as `openUntil`. */
+      readonly requestedAt: number
+      readonly openUntil: number
+    }
+  /** Without `by` nobody answered in time. */
+  | {
+      readonly state: 'answered'
+      readonly request: InputRequest
+      readonly answer: Json
+      readonly by?: AnsweredBy
+    }
+  /** The task ended before anybody answered. */
+  | { readonly state: 'ended'; readonly status: Status }
+
+/** What became of an answer by link: the question after it, and whether it was this answer that counted. */
+export interface LinkedReply {
+  readonly accepted: boolean
+  /** Why it does not fit the question; the question stays open. */
+  readonly problem?: string
+  readonly question: LinkedQuestion
+}
+
 /** The methods of a Task object, as callers see them through a stub. */
 export interface TaskApi {
   create(command: CreateTask): Promise<string>
@@ -239,7 +295,9 @@ export interface TaskApi {
   readStored(tenant: string): Promise<{ readonly dialect: Dialect; readonly snapshot: string } | null>
   liveUntil(): Promise<{ readonly live: boolean; readonly expiresAt: number }>
   deliver(event: string, payload: Json): Promise<Delivery>
-  note(note: ProgressNote): Promise<boolean>
+  report(event: string, note: ProgressNote): Promise<Reported>
+  question(name: string): Promise<LinkedQuestion>
+  answer(name: string, response: Json, by: AnsweredBy): Promise<LinkedReply>
 
   inspect(): Promise<Inspection | null>
   replay(): Promise<Replay>
