@@ -11,7 +11,7 @@ import type { Services } from './mcp/services'
 import { fault } from './observe/observer'
 import { health, inspectTask, refuseStranger, replayTask } from './ops/routes'
 import { errorResponse, INTERNAL_ERROR, INVALID_REQUEST } from './protocol/jsonrpc'
-import { answerCallback } from './push/callback'
+import { answerCallback, answerProgress, callbackMethods } from './outside/callback'
 import { answerDoor } from './push/door'
 
 /** What a request is served with; made by `createLonghaul`, once per isolate. */
@@ -70,14 +70,16 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     })
   })
 
-  app.post('/callbacks/:taskId/:token', async (c) => {
-    const { services } = c.get('serving')
-    const wrongType = checkContentType(c.req.raw)
-    if (wrongType) return refused(wrongType)
-    const body = await readBody(c.req.raw, services.limits.maxRequestBytes)
-    if (typeof body !== 'string') return refused(body)
-    return answerCallback(c.req.param('taskId'), c.req.param('token'), body, services)
-  })
+  app.post('/callbacks/:taskId/:token', (c) =>
+    answerCallback(c.req.raw, c.req.param('taskId'), c.req.param('token'), c.get('serving').services),
+  )
+
+  app.post('/callbacks/:taskId/:token/progress', (c) =>
+    answerProgress(c.req.raw, c.req.param('taskId'), c.req.param('token'), c.get('serving').services),
+  )
+
+  app.all('/callbacks/:taskId/:token', callbackMethods)
+  app.all('/callbacks/:taskId/:token/progress', callbackMethods)
 
   app.get('/healthz', (c) => health(c, c.get('serving').services.server))
 

@@ -2,7 +2,7 @@
 import { createApp, type Serving } from './app'
 import { type Configure, createCore } from './mcp/core'
 import { createServices, type Limits } from './mcp/services'
-import { callbackUrl } from './push/callback'
+import { callbackUrl } from './outside/callback'
 import { consume } from './run/consumer'
 import type { RunDeps } from './run/run'
 import type { Tool } from './tool'
@@ -65,7 +65,13 @@ export function createLonghaul(options: LonghaulOptions): Longhaul {
             ? Number(services.env.TASK_WORK_SLICE_MS ?? WORK_SLICE_MS)
             : Number(services.env.TASK_SLOW_SLICE_MS ?? SLOW_SLICE_MS),
         callbackUrl: (claim, event, expiresAt) =>
-          callbackUrl(services.keys, claim.baseUrl, claim.taskId, event, expiresAt),
+          callbackUrl(
+            services.keys,
+            claim.baseUrl,
+            claim.taskId,
+            event,
+            Math.min(expiresAt, claim.expiresAt),
+          ),
       })
       await consume(batch, { depsFor, stubs: services.stubs, observer: services.observer })
     },

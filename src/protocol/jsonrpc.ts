@@ -57,19 +57,25 @@ export const refuse = (code: number, message: string, data?: Json): { ok: false;
 /** Nesting past this is refused: no honest request has it, and recursive code would pay for it. */
 export const MAX_DEPTH = 64
 
+/** Parses a request body that may be any JSON, within the limit of depth. */
+export function parseJson(text: string): Checked<unknown> {
+  if (deeperThan(text, MAX_DEPTH)) {
+    return refuse(INVALID_REQUEST, `Invalid request: the body is nested deeper than ${MAX_DEPTH} levels.`)
+  }
+  try {
+    return ok(JSON.parse(text))
+  } catch {
+    return refuse(PARSE_ERROR, 'Parse error: the body is not valid JSON.')
+  }
+}
+
 /**
  * Parses a request body: one JSON object. Batches are not part of MCP since 2025-06-18.
  */
 export function parseMessage(text: string): Checked<Record<string, unknown>> {
-  if (deeperThan(text, MAX_DEPTH)) {
-    return refuse(INVALID_REQUEST, `Invalid request: the body is nested deeper than ${MAX_DEPTH} levels.`)
-  }
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    return refuse(PARSE_ERROR, 'Parse error: the body is not valid JSON.')
-  }
+  const parsed = parseJson(text)
+  if (!parsed.ok) return parsed
+  const body = parsed.value
   if (Array.isArray(body)) {
     return refuse(
       INVALID_REQUEST,
