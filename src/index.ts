@@ -17,6 +17,7 @@ export {
   type Question,
   type RetryPolicy,
   type RunContext,
+  type StartedJob,
   type Step,
   type StepContext,
   type StepOptions,

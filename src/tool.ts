@@ -166,12 +166,23 @@ export interface EventWait<S extends z.ZodType> {
    * Starts the outside work, as a recorded step, once the wait is registered.
    * `callbackUrl` is signed, for this event of this task only, and expires with the wait.
    */
-  start?(context: StepContext & { readonly callbackUrl: string }): Promise<unknown>
+  start?(context: StepContext & { readonly callbackUrl: string }): Promise<StartedJob | void>
+}
+
+/**
+ * What was started, as the other system knows it. Clients see the id in `statusMessage` while the task
+ * waits, unless `start` sets a status of its own, and in the result's
+ * `_meta["longhaul.dev/upstream"]`, by the name of the wait: `{ build: { id: "4711", url: "https://…" } }`.
+ */
+export interface StartedJob {
+  readonly upstreamId: string
+  /** Where people can watch it. */
+  readonly upstreamUrl?: string
 }
 
 export type EventOutcome<T> =
-  | { readonly received: true; readonly payload: T }
-  | { readonly received: false; readonly reason: 'timeout' }
+  | ({ readonly received: true; readonly payload: T } & Partial<StartedJob>)
+  | ({ readonly received: false; readonly reason: 'timeout' } & Partial<StartedJob>)
 
 /**
  * The step vocabulary. Names are the replay key: unique within a task and stable between versions

@@ -20,6 +20,8 @@ const INTERNAL_ERROR = -32603
 /** The platform ends a consumer after 15 minutes; a run that long lets its lease go and is taken over. */
 const MAX_RUN_MS = 13 * 60_000
 
+/** `_meta` key of a result: the jobs it comes from, by the names that other systems gave them. */
+const META_UPSTREAM = 'longhaul.dev/upstream'
 /** Steps that are still at work when the tool throws get this long to finish. */
 const LEFTOVER_MS = 5_000
 /** A tool whose run is void gets this long to react to its signal. */
@@ -183,7 +185,7 @@ async function finish(
 ): Promise<RunEnd> {
   const mismatch = await steps.mismatch()
   if (mismatch !== undefined) return fail(lease, internal(mismatch), true)
-  const outcome = await outcomeOf(tool, output, claim, bucket)
+  const outcome = await outcomeOf(tool, output, claim, bucket, steps.upstream)
   try {
     await lease.write((task, token, note) => task.settle(token, outcome, note))
   } catch (error) {
@@ -229,6 +231,7 @@ async function outcomeOf(
   output: ToolOutput,
   { taskId, maxResultBytes: maxBytes }: Claimed,
   bucket: R2Bucket | undefined,
+  upstream: JsonObject,
 ): Promise<Outcome> {
   const failed = (message: string): Outcome => ({ status: 'failed', error: internal(message) })
   const result: Record<string, unknown> =
@@ -246,7 +249,7 @@ async function outcomeOf(
   }
   let text: string
   try {
-    text = JSON.stringify({ ...result, resultType: 'complete' })
+    text = JSON.stringify({ ...withUpstream(result, upstream), resultType: 'complete' })
   } catch (error) {
     return failed(`${tool.name} returned a result that is not JSON: ${messageOf(error)}`)
   }
@@ -262,6 +265,13 @@ async function outcomeOf(
   const key = `results/${taskId}/${crypto.randomUUID()}`
   await bucket.put(key, text, { httpMetadata: { contentType: 'application/json' } })
   return { status: 'completed', stored: { key, bytes } }
+}
+
+/** What the tool itself says there stays. */
+function withUpstream(result: Record<string, unknown>, upstream: JsonObject): Record<string, unknown> {
+  if (Object.keys(upstream).length === 0) return result
+  const meta = isObject(result['_meta']) ? result['_meta'] : {}
+  return { ...result, _meta: { [META_UPSTREAM]: upstream, ...meta } }
 }
 
 function internal(message: string): TaskError {

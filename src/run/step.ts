@@ -18,6 +18,7 @@ import {
   NonRetryableError,
   type Question,
   type RetryPolicy,
+  type StartedJob,
   type Step,
   type StepContext,
   type StepOptions,
@@ -59,6 +60,10 @@ export class Steps implements Step {
   #reached = 0
   readonly #parked = new Set<string>()
   #yielding = false
+  /** Jobs started elsewhere, by the name of the wait. */
+  readonly #upstream = new Map<string, StartedJob>()
+  /** Status texts of this run. */
+  #shown = 0
   #active = 0
   #begun = 0
   #questions: NewQuestion[] = []
@@ -79,6 +84,16 @@ export class Steps implements Step {
   /** Entries the run waits for. */
   get parked(): readonly string[] {
     return [...this.#parked]
+  }
+
+  /** The jobs that the waits of this task started elsewhere, as the result's `_meta` tells them. */
+  get upstream(): JsonObject {
+    return Object.fromEntries(
+      [...this.#upstream].map(([name, { upstreamId, upstreamUrl }]) => [
+        name,
+        { id: upstreamId, ...(upstreamUrl !== undefined && { url: upstreamUrl }) },
+      ]),
+    )
   }
 
   /** A step was held back because the slice is over. */
@@ -199,22 +214,30 @@ export class Steps implements Step {
     }
     const starting = `${name}: start`
     const start = wait.start?.bind(wait)
+    let job: StartedJob | undefined
     // An event that came although the start was not recorded shows that it did start.
     if (start && (entry === undefined || entry.state === 'open' || this.#journal.has(starting))) {
-      await this.do(starting, wait.retry ? { retry: wait.retry } : {}, async (context) => {
-        await start({ ...context, callbackUrl: await this.#host.callbackUrl(name, at) })
+      const recorded = await this.do(starting, wait.retry ? { retry: wait.retry } : {}, async (context) => {
+        const shown = this.#shown
+        const started = await start({ ...context, callbackUrl: await this.#host.callbackUrl(name, at) })
+        if (!started) return null
+        if (this.#shown === shown) await this.status(`Waiting for ${name}: ${started.upstreamId}`)
+        return { ...started }
       })
+      job = recorded ?? undefined
+      if (job) this.#upstream.set(name, job)
     }
-    if (entry?.state === 'timeout') return { received: false, reason: 'timeout' }
+    if (entry?.state === 'timeout') return { received: false, reason: 'timeout', ...job }
     if (entry?.state !== 'received') return this.#park(name)
     // Checked against the same schema when it arrived; without one it is JSON.
     const payload = wait.schema ? await wait.schema.parseAsync(entry.payload) : entry.payload
-    return { received: true, payload: payload as z.output<S> }
+    return { received: true, payload: payload as z.output<S>, ...job }
   }
 
   async status(progress: Progress | string): Promise<void> {
     const { lease } = this.#host
     lease.checkCancelled()
+    this.#shown++
     if (this.#replaying) lease.repeat(noteOf(progress))
     else await this.#busy(() => lease.note(noteOf(progress)))
   }
