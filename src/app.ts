@@ -11,6 +11,7 @@ import type { Services } from './mcp/services'
 import { fault } from './observe/observer'
 import { health, inspectTask, refuseStranger, replayTask } from './ops/routes'
 import { errorResponse, INTERNAL_ERROR, INVALID_REQUEST } from './protocol/jsonrpc'
+import { answerMethods, answerQuestion, showQuestion } from './outside/answer-link'
 import { answerCallback, answerProgress, callbackMethods } from './outside/callback'
 import { answerDoor } from './push/door'
 
@@ -39,6 +40,8 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
       localOnly: localMode,
       allowedHosts: env.ALLOWED_HOSTS,
       allowedOrigins: env.ALLOWED_ORIGINS,
+      // What may be done there is in the address: a visitor's browser adds nothing to it.
+      nullOrigin: c.req.path.startsWith('/approvals/'),
     })
     if (refusal) return refused(refusal)
     if (isPreflight(c.req.raw)) return preflightResponse(c.req.raw)
@@ -86,6 +89,16 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
   app.use('/ops/*', async (c, next) => (await refuseStranger(c.req.raw, c.env.OPERATOR_KEY)) ?? next())
   app.get('/ops/tasks/:taskId', (c) => inspectTask(c.req.param('taskId'), c.get('serving').services))
   app.post('/ops/tasks/:taskId/replay', (c) => replayTask(c.req.param('taskId'), c.get('serving').services))
+
+  app.get('/approvals/:taskId/:token', (c) =>
+    showQuestion(c.req.param('taskId'), c.req.param('token'), c.get('serving').services),
+  )
+
+  app.post('/approvals/:taskId/:token', (c) =>
+    answerQuestion(c.req.raw, c.req.param('taskId'), c.req.param('token'), c.get('serving').services),
+  )
+
+  app.all('/approvals/:taskId/:token', answerMethods)
 
   app.get('/mcp/tasks/:taskId', (c) =>
     answerDoor(c.req.raw, c.req.param('taskId'), c.get('serving').services),

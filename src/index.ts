@@ -4,6 +4,7 @@ export type { SealState } from './mcp/request-state'
 export type { Limits, LonghaulEnv } from './mcp/services'
 export {
   type Answer,
+  type AnswerLink,
   type Ask,
   defineTool,
   type EventOutcome,
@@ -34,6 +35,7 @@ export type { Json, JsonObject } from './json'
 export { type Applied, applyOnce, type Statement, sweepMarks } from './tools/apply-once'
 export type { Progress } from './progress'
 export type { Principal } from './auth/principal'
+export type { AnsweredBy } from './task/types'
 export { TaskObject } from './push/task-object'
 export { TenantObject } from './tenant/object'
 export { ProtocolError } from '@modelcontextprotocol/server'

@@ -2,6 +2,7 @@
 import { createApp, type Serving } from './app'
 import { type Configure, createCore } from './mcp/core'
 import { createServices, type Limits } from './mcp/services'
+import { answerUrl } from './outside/answer-link'
 import { callbackUrl } from './outside/callback'
 import { consume } from './run/consumer'
 import type { RunDeps } from './run/run'
@@ -64,14 +65,14 @@ export function createLonghaul(options: LonghaulOptions): Longhaul {
           queue === 'work'
             ? Number(services.env.TASK_WORK_SLICE_MS ?? WORK_SLICE_MS)
             : Number(services.env.TASK_SLOW_SLICE_MS ?? SLOW_SLICE_MS),
-        callbackUrl: (claim, event, expiresAt) =>
-          callbackUrl(
-            services.keys,
-            claim.baseUrl,
-            claim.taskId,
-            event,
-            Math.min(expiresAt, claim.expiresAt),
-          ),
+        callbackUrl: ({ baseUrl, taskId, ...task }, event, expiresAt) =>
+          callbackUrl(services.keys, baseUrl, taskId, event, Math.min(expiresAt, task.expiresAt)),
+        answerUrl: ({ baseUrl, taskId, ...task }, question, expiresAt = Infinity, holder) =>
+          answerUrl(services.keys, baseUrl, taskId, {
+            question,
+            expiresAt: Math.min(expiresAt, task.expiresAt),
+            holder,
+          }),
       })
       await consume(batch, { depsFor, stubs: services.stubs, observer: services.observer })
     },

@@ -10,6 +10,7 @@ import type { Json } from './json'
 import type { Principal } from './auth/principal'
 import { isScope } from './auth/scopes'
 import type { Progress } from './progress'
+import type { AnsweredBy } from './task/types'
 
 /** Kinds of input request a tool may send to the client, as client capabilities name them. */
 export type Ask = 'elicitation' | 'elicitation.url' | 'sampling' | 'roots'
@@ -184,6 +185,13 @@ export type EventOutcome<T> =
   | ({ readonly received: true; readonly payload: T } & Partial<StartedJob>)
   | ({ readonly received: false; readonly reason: 'timeout' } & Partial<StartedJob>)
 
+export interface AnswerLink {
+  /** Default, and at most: as long as the task lives. */
+  readonly expiresIn?: Duration
+  /** Whom it is for, as {@link AnsweredBy} tells it afterwards: a name of yours, not a proof. At most 200 characters. */
+  readonly holder?: string
+}
+
 /**
  * The step vocabulary. Names are the replay key: unique within a task and stable between versions
  * of the code. Do not use `~` in them.
@@ -213,6 +221,13 @@ export interface Step {
     name: string,
     wait?: EventWait<S>,
   ): Promise<EventOutcome<z.output<S>>>
+  /**
+   * A signed address of the page on which anybody who has it can answer this question, put by
+   * {@link elicit} before or after. Whoever answers first decides, there or in the client.
+   */
+  answerLink(question: string, link?: AnswerLink): Promise<string>
+  /** How a question was answered, once it is; `undefined` when nobody gave a usable answer in time. */
+  answeredBy(question: string): AnsweredBy | undefined
   /** What the client sees as `statusMessage`, at once. */
   status(progress: Progress | string): Promise<void>
 }

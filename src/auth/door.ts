@@ -9,6 +9,11 @@ export interface DoorOptions {
   readonly localOnly: boolean
   readonly allowedHosts?: string | undefined
   readonly allowedOrigins?: string | undefined
+  /**
+   * A page that tells its address to nobody (`Referrer-Policy: no-referrer`) does not tell its origin
+   * either: browsers send its forms with `Origin: null`.
+   */
+  readonly nullOrigin?: boolean
 }
 
 export interface Refusal {
@@ -27,6 +32,7 @@ export function checkOrigin(request: Request, options: DoorOptions): Refusal | u
       return { status: 403, message: `${checked.message}. This server does not answer to that name.` }
   }
   const origin = request.headers.get('origin')
+  if (options.nullOrigin === true && origin === 'null') return undefined
   if (origin === null || sameHost(origin, host)) return undefined
   const allowed = list(options.allowedOrigins)
   if (allowed.includes(origin)) return undefined
@@ -40,6 +46,12 @@ export function checkOrigin(request: Request, options: DoorOptions): Refusal | u
 export function checkContentType(request: Request): Refusal | undefined {
   if (isJsonContentType(request.headers.get('content-type'))) return undefined
   return { status: 415, message: 'Content-Type must be application/json.' }
+}
+
+export function checkFormType(request: Request): Refusal | undefined {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+  if (type === 'application/x-www-form-urlencoded') return undefined
+  return { status: 415, message: 'Content-Type must be application/x-www-form-urlencoded.' }
 }
 
 /** The body as text, or a refusal when it is larger than `maxBytes`. Nothing beyond the limit is read. */

@@ -6,7 +6,15 @@
  * verify, so a key is rotated by putting the new one in front. An id is one letter or digit.
  */
 
-export const PURPOSES = ['task-id', 'request-state', 'callback', 'session', 'stream', 'question'] as const
+export const PURPOSES = [
+  'task-id',
+  'request-state',
+  'callback',
+  'approval',
+  'session',
+  'stream',
+  'question',
+] as const
 export type Purpose = (typeof PURPOSES)[number]
 
 /** Bytes of a MAC that travel: 96 bits. */

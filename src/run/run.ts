@@ -38,6 +38,7 @@ export interface RunDeps {
   /** How long steps may begin before the run makes room for others. */
   readonly sliceMs: number
   callbackUrl(claim: Claimed, event: string, expiresAt: number): Promise<string>
+  answerUrl(claim: Claimed, question: string, expiresAt?: number, holder?: string): Promise<string>
 }
 
 export type Claimed = Extract<Claim, { ok: true }>
@@ -118,6 +119,7 @@ async function slice(claim: Claimed, lease: Lease, deps: RunDeps, startedAt: num
     capabilities: claim.capabilities,
     sliceEndsAt: startedAt + deps.sliceMs,
     callbackUrl: (event, expiresAt) => deps.callbackUrl(claim, event, expiresAt),
+    answerUrl: (question, expiresAt, holder) => deps.answerUrl(claim, question, expiresAt, holder),
   })
   const work = async () =>
     tool.run({

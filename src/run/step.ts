@@ -10,9 +10,17 @@ import { isObject, type Json, type JsonObject } from '../json'
 import { type Progress, progressText } from '../progress'
 import { backoffMs } from '../retry'
 import { describe } from '../task/questions'
-import type { InputRequest, JournalEntry, JournalRecord, NewQuestion, ProgressNote } from '../task/types'
+import type {
+  AnsweredBy,
+  InputRequest,
+  JournalEntry,
+  JournalRecord,
+  NewQuestion,
+  ProgressNote,
+} from '../task/types'
 import {
   type Answer,
+  type AnswerLink,
   type EventOutcome,
   type EventWait,
   NonRetryableError,
@@ -50,6 +58,8 @@ export interface StepHost {
   readonly sliceEndsAt: number
   /** The address an outside system calls to deliver `event`; valid until `expiresAt`. */
   callbackUrl(event: string, expiresAt: number): Promise<string>
+  /** The address at which `question` can be answered until `expiresAt`, or as long as the task lives. */
+  answerUrl(question: string, expiresAt: number | undefined, holder: string | undefined): Promise<string>
 }
 
 export class Steps implements Step {
@@ -232,6 +242,16 @@ export class Steps implements Step {
     // Checked against the same schema when it arrived; without one it is JSON.
     const payload = wait.schema ? await wait.schema.parseAsync(entry.payload) : entry.payload
     return { received: true, payload: payload as z.output<S>, ...job }
+  }
+
+  async answerLink(question: string, { expiresIn, holder }: AnswerLink = {}): Promise<string> {
+    const expiresAt = expiresIn === undefined ? undefined : Date.now() + toMs(expiresIn)
+    return this.#busy(() => this.#host.answerUrl(question, expiresAt, holder))
+  }
+
+  answeredBy(question: string): AnsweredBy | undefined {
+    const entry = this.#journal.get(question)
+    return entry?.kind === 'question' && entry.state === 'answered' ? entry.by : undefined
   }
 
   async status(progress: Progress | string): Promise<void> {
