@@ -4,6 +4,7 @@ import { articleTools } from './tools/article-tools'
 import { legacyTools } from './tools/legacy-tools'
 import { operateTools } from './tools/operate-tools'
 import { authTools } from './tools/auth-tools'
+import { outsideTools } from './tools/outside-tools'
 import { pushTools } from './tools/push-tools'
 import { queueTools } from './tools/queue-tools'
 import { scriptedTools } from './tools/scripted'
@@ -24,6 +25,7 @@ export const tools: readonly Tool[] = [
   ...authTools,
   ...legacyTools,
   ...operateTools,
+  ...outsideTools,
   ...pushTools,
   ...queueTools,
   ...scriptedTools,
