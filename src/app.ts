@@ -13,6 +13,7 @@ import { health, inspectTask, refuseStranger, replayTask } from './ops/routes'
 import { errorResponse, INTERNAL_ERROR, INVALID_REQUEST } from './protocol/jsonrpc'
 import { answerMethods, answerQuestion, showQuestion } from './outside/answer-link'
 import { answerCallback, answerProgress, callbackMethods } from './outside/callback'
+import { answerSlack } from './outside/slack'
 import { answerDoor } from './push/door'
 
 /** What a request is served with; made by `createLonghaul`, once per isolate. */
@@ -99,6 +100,10 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
   )
 
   app.all('/approvals/:taskId/:token', answerMethods)
+
+  app.post('/slack/interactions', (c) =>
+    answerSlack(c.req.raw, c.get('serving').services, (work) => c.executionCtx.waitUntil(work)),
+  )
 
   app.get('/mcp/tasks/:taskId', (c) =>
     answerDoor(c.req.raw, c.req.param('taskId'), c.get('serving').services),

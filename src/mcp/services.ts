@@ -13,6 +13,7 @@ import { type Duration, toMs } from '../duration'
 import { createObserver, type Observer } from '../observe/observer'
 import { ModernCodec, type ServerInfo } from '../protocol/modern'
 import { type ParamHeader, paramHeadersOf } from '../protocol/param-headers'
+import type { SlackEnv } from '../outside/slack'
 import type { TaskFeed } from '../push/follow'
 import { callTask, type TaskStubs } from '../run/stub'
 import type { TaskEnv } from '../task/object'
@@ -22,7 +23,7 @@ import type { TenantApi } from '../tenant/object'
 import { type TaskTool, type Tool, toolError } from '../tool'
 
 /** Bindings and variables the system itself needs; tools add their own. */
-export interface LonghaulEnv extends AuthEnv, TaskEnv {
+export interface LonghaulEnv extends AuthEnv, TaskEnv, SlackEnv {
   readonly TASKS: DurableObjectNamespace
   readonly TENANTS: DurableObjectNamespace
   /** `<id>:<secret>[,…]`, see `auth/keys.ts`. Optional in local development only. */

@@ -67,6 +67,7 @@ export interface Fault {
     | 'listen_failed'
     | 'blocking_call_failed'
     | 'request_failed'
+    | 'slack_update_failed'
     | 'message_unreadable'
     | 'task_unreachable'
     | 'issuer_keys_failed'

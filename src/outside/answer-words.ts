@@ -41,7 +41,7 @@ export function whoAnswered({ via, name }: AnsweredBy): string {
     case 'link':
       return name === undefined ? 'by link' : `by link (${name})`
     case 'slack':
-      return name === undefined ? 'in Slack' : `${name} in Slack`
+      return name === undefined ? 'in Slack' : `by ${name} in Slack`
   }
 }
 
