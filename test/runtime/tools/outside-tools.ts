@@ -1,6 +1,7 @@
 /** Tools for the tests of callbacks and answer links: they hand out their addresses in the status text. */
 import { z } from 'zod'
 import { defineTool, type Tool } from '../../../src/index'
+import { requestApproval } from '../../../src/tools/request-approval'
 
 /** The addresses that `start` handed out, by task. */
 export const handedOut = new Map<string, string>()
@@ -87,4 +88,25 @@ const linkedEarly = defineTool({
   },
 })
 
-export const outsideTools: readonly Tool[] = [outsideJob, outsideAny, linkedForm, linkedEarly]
+export const SLACK_SECRET = 'slack-signing-secret-of-the-tests'
+export const SLACK_WEBHOOK = 'https://hooks.slack.com/services/T0/B0/tests'
+
+/** The same tool where Slack is configured. */
+const approvalInSlack = defineTool({
+  ...requestApproval,
+  name: 'request_approval_in_slack',
+  run: (context) =>
+    requestApproval.run({
+      ...context,
+      env: { ...context.env, SLACK_WEBHOOK_URL: SLACK_WEBHOOK, SLACK_SIGNING_SECRET: SLACK_SECRET },
+    }),
+})
+
+export const outsideTools: readonly Tool[] = [
+  outsideJob,
+  outsideAny,
+  linkedForm,
+  linkedEarly,
+  requestApproval,
+  approvalInSlack,
+]
