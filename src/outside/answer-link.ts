@@ -29,7 +29,11 @@ export async function answerUrl(
   { question, expiresAt, holder }: LinkedTo,
 ): Promise<string> {
   const payload = { question, ...(holder !== undefined && { holder: holder.slice(0, MAX_HOLDER_CHARS) }) }
-  return `${baseUrl}/approvals/${taskId}/${await seal(keys, 'approval', [taskId], payload, expiresAt)}`
+  for (let until = expiresAt; ; until--) {
+    const token = await seal(keys, 'approval', [taskId], payload, until)
+    // Mail and chat take a dash or an underscore at the end for punctuation, and leave it out of the link.
+    if (/[A-Za-z0-9]$/.test(token)) return `${baseUrl}/approvals/${taskId}/${token}`
+  }
 }
 
 export type OpenedLink =
