@@ -112,7 +112,9 @@ export const requestApproval = defineTool({
         : chosen === 'reject' || answer.action === 'decline'
           ? 'rejected'
           : 'undecided'
-    const text = sentence(outcome, by, plan.until, comment)
+    const headline = sentence(outcome, by, plan.until)
+    const text = comment === undefined ? headline : `${headline}\nComment: ${comment}`
+    await step.status(headline)
     if (inSlack && by?.via !== 'slack') {
       await post(step, 'tell Slack the outcome', webhook, () => noteMessage(title, text))
     }
@@ -134,12 +136,10 @@ function sentence(
   outcome: 'approved' | 'rejected' | 'undecided',
   by: AnsweredBy | undefined,
   until: number,
-  comment: string | undefined,
 ): string {
   if (!by) return `Not approved: nobody decided until ${readableTime(until)}.`
-  const told = { approved: 'Approved', rejected: 'Rejected', undecided: 'Not approved: dismissed' }[outcome]
-  const said = comment === undefined ? '' : `\nComment: ${comment}`
-  return `${told} ${whoAnswered(by)}, ${readableTime(by.at)}.${said}`
+  const what = { approved: 'Approved', rejected: 'Rejected', undecided: 'Not approved: dismissed' }[outcome]
+  return `${what} ${whoAnswered(by)}, ${readableTime(by.at)}.`
 }
 
 /** Posts to the channel, as a recorded step. `false`: Slack did not take it; the link still works. */
