@@ -24,7 +24,7 @@ export function headed(request: InputRequest): { readonly title: string; readonl
  * decided, not what somebody else wrote.
  */
 export function whatWasAnswered({ request, answer, by }: AnsweredQuestion): string {
-  if (!by) return 'Nobody answered in time'
+  if (!by) return 'Nobody answered'
   const { action, content } = isObject(answer) ? answer : {}
   if (action === 'decline') return 'Declined'
   if (action === 'cancel') return 'Dismissed without an answer'

@@ -137,7 +137,7 @@ function sentence(
   by: AnsweredBy | undefined,
   until: number,
 ): string {
-  if (!by) return `Not approved: nobody decided until ${readableTime(until)}.`
+  if (!by) return `Not approved: nobody decided. It was open until ${readableTime(until)}.`
   const what = { approved: 'Approved', rejected: 'Rejected', undecided: 'Not approved: dismissed' }[outcome]
   return `${what} ${whoAnswered(by)}, ${readableTime(by.at)}.`
 }

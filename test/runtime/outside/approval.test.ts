@@ -243,10 +243,10 @@ test('when nobody decides in time the result says so', async () => {
   await passTime(taskId)
   const { structuredContent, content } = await decided(taskId)
   expect(structuredContent).toEqual({ decision: 'undecided' })
-  expect(content[0].text).toMatch(/^Not approved: nobody decided until .* UTC\.$/)
+  expect(content[0].text).toMatch(/^Not approved: nobody decided\. It was open until .* UTC\.$/)
   const late = await send(url, APPROVE)
   expect(late.status).toBe(409)
-  expect(textOf(late)).toContain('Nobody answered in time')
+  expect(textOf(late)).toContain('Nobody answered')
 })
 
 test('after a cancellation the link says that it is too late', async () => {

@@ -37,6 +37,8 @@ function crashingStep(step: Step): Step {
     elicit: (...args) => step.elicit(...args),
     request: (...args) => step.request(...args),
     waitForEvent: (...args) => step.waitForEvent(...args),
+    answerLink: (...args) => step.answerLink(...args),
+    answeredBy: (question) => step.answeredBy(question),
     status: (...args) => step.status(...args),
   }
 }

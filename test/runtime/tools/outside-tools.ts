@@ -107,6 +107,5 @@ export const outsideTools: readonly Tool[] = [
   outsideAny,
   linkedForm,
   linkedEarly,
-  requestApproval,
   approvalInSlack,
 ]
