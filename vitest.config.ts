@@ -18,7 +18,7 @@ export default defineConfig({
         test: {
           name: 'runtime',
           include: ['test/runtime/**/*.test.ts'],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           // Bundled once and kept: otherwise every test file loads them again, file by file, for five seconds.
           deps: {
             optimizer: {

@@ -171,7 +171,7 @@ test('an id that was never created answers as such to every call, and leaves not
   expect(await task.update('acme', { a: 1 })).toBe(false)
   expect(await task.cancel('acme')).toBe(false)
   expect(await task.leash('acme', 1)).toBe(false)
-  expect(await task.note({ message: 'x' })).toBe(false)
+  expect(await task.report('e', { message: 'x' })).toEqual({ ok: false, reason: 'unknown' })
   expect(await task.deliver('e', {})).toEqual({ ok: false, reason: 'unknown' })
   expect(await task.claim(1, 'mine')).toEqual({ ok: false, reason: 'unknown' })
   expect(await task.beat('mine')).toEqual({ lost: true })

@@ -60,6 +60,7 @@ test('a slice always gets something recorded, even when replaying has taken all 
     capabilities: {},
     sliceEndsAt: 1,
     callbackUrl: async () => '',
+    answerUrl: async () => '',
   })
   await steps.sleep('over', 1)
   expect(await steps.do('one', () => 1)).toBe(1)
