@@ -27,7 +27,7 @@ export async function measureCreation(runtime) {
   }
   const samples = await inTurns(runtime, [create('floor', '/floor/create'), create('task', '/mcp')], {
     rounds: ROUNDS,
-    withinMs: 25_000,
+    withinMs: 20_000,
     warmUp: { requests: REQUESTS.warmUp },
     amount: { requests },
   })

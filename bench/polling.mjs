@@ -7,7 +7,7 @@ import { compare, inTurns, typical } from './rounds.mjs'
  * speed of the machine: all rounds together stay below that.
  */
 const TASKS = 96
-const OPTIONS = { rounds: 80, withinMs: 40_000, warmUp: { requests: 800 }, amount: { requests: 150 } }
+const OPTIONS = { rounds: 80, withinMs: 30_000, warmUp: { requests: 800 }, amount: { requests: 150 } }
 
 export async function measurePolling(runtime) {
   const client = new Client(runtime.url)

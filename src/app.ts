@@ -50,7 +50,10 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     await next()
     // A WebSocket has no CORS, and its response cannot be touched.
     if (c.res.status === 101) return
-    const cors = corsHeaders(c.req.raw.headers.get('origin'))
+    const origin = c.req.raw.headers.get('origin')
+    // Not from a web page, and no cache keeps the answer to a POST. Hono copies a response to change it.
+    if (origin === null && c.req.method === 'POST') return
+    const cors = corsHeaders(origin)
     for (const [name, value] of Object.entries(cors)) c.header(name, value)
     c.header('vary', 'Origin', { append: true })
   })

@@ -22,7 +22,12 @@ export interface Reservation {
   readonly expiresAt: number
   readonly maxLive: number
   readonly maxPerMinute: number
-  readonly idempotency?: { readonly key: string; readonly digest: string }
+  readonly idempotency?: Idempotency
+}
+
+export interface Idempotency {
+  readonly key: string
+  readonly digest: string
 }
 
 export type Reserved =
@@ -42,6 +47,8 @@ export interface TenantApi {
   live(): Promise<readonly string[]>
 }
 
+/** A reservation without a key is in memory only for so long. */
+const WRITE_WITHIN_MS = 1_000
 /** Rows whose task may never have been created or may have ended unheard of are checked this often. */
 const AUDIT_EVERY_MS = 10_000
 const AUDIT_ROWS = 50
@@ -54,8 +61,10 @@ const LIVE_RETRY_MS = 5_000
 export class TenantObject extends DurableObject<TenantEnv> implements TenantApi {
   readonly #sql: SqlStorage
   readonly #rate = new RateWindow(60_000)
-  /** Live tasks and when they end at the latest: a cache of the table. */
+  /** Live tasks and when they end at the latest: the table, and what will be written to it. */
   #live: Map<string, LiveTask> | undefined
+  /** Those of them that are not in the table yet. */
+  readonly #unwritten = new Set<string>()
   #auditedAt = 0
   #sweptAt = 0
 
@@ -89,24 +98,8 @@ export class TenantObject extends DurableObject<TenantEnv> implements TenantApi 
     const waitMs = this.#rate.take(now, reservation.maxPerMinute)
     if (waitMs > 0) return { ok: false, reason: 'creations_per_minute', retryAfterMs: waitMs }
 
-    this.ctx.storage.transactionSync(() => {
-      this.#sql.exec(
-        'INSERT OR REPLACE INTO live VALUES (?, ?, ?)',
-        taskId,
-        expiresAt,
-        idempotency?.key ?? null,
-      )
-      if (idempotency) {
-        const { key, digest } = idempotency
-        this.#sql.exec(
-          'INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)',
-          key,
-          digest,
-          taskId,
-          expiresAt,
-        )
-      }
-    })
+    if (idempotency) this.#writeKeyed(taskId, expiresAt, idempotency)
+    else this.#writeSoon(taskId)
     live.set(taskId, { expiresAt, key: idempotency?.key })
     for (const socket of this.ctx.getWebSockets()) tell(socket, taskId)
     return { ok: true, taskId, existing: false }
@@ -117,13 +110,14 @@ export class TenantObject extends DurableObject<TenantEnv> implements TenantApi 
     const live = this.#load(Date.now())
     const known = live.get(taskId)
     if (!known) return
+    live.delete(taskId)
+    if (this.#unwritten.delete(taskId)) return
     this.ctx.storage.transactionSync(() => {
       this.#sql.exec('DELETE FROM live WHERE task_id = ?', taskId)
       if (known.key !== undefined) {
         this.#sql.exec('UPDATE idempotency SET expires_at = ? WHERE key = ?', expiresAt, known.key)
       }
     })
-    live.delete(taskId)
   }
 
   async live(): Promise<readonly string[]> {
@@ -148,6 +142,35 @@ export class TenantObject extends DurableObject<TenantEnv> implements TenantApi 
 
   override webSocketError(socket: WebSocket): void {
     closeQuietly(socket, 1011)
+  }
+
+  /** A key must be remembered before the caller can come again with it. */
+  #writeKeyed(taskId: string, expiresAt: number, { key, digest }: Idempotency): void {
+    this.ctx.storage.transactionSync(() => {
+      this.#sql.exec('INSERT OR REPLACE INTO live VALUES (?, ?, ?)', taskId, expiresAt, key)
+      this.#sql.exec('INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)', key, digest, taskId, expiresAt)
+    })
+  }
+
+  /**
+   * Other reservations are answered before they are written, together a moment later: the call need not
+   * wait for two disks in a row, and a task that has ended by then costs no row here. What a crash loses
+   * of them is a task that does not count.
+   */
+  #writeSoon(taskId: string): void {
+    if (this.#unwritten.size === 0) setTimeout(() => this.#writeUnwritten(), WRITE_WITHIN_MS)
+    this.#unwritten.add(taskId)
+  }
+
+  #writeUnwritten(): void {
+    const live = this.#load(Date.now())
+    this.ctx.storage.transactionSync(() => {
+      for (const taskId of this.#unwritten) {
+        const task = live.get(taskId)
+        if (task) this.#sql.exec('INSERT OR REPLACE INTO live VALUES (?, ?, NULL)', taskId, task.expiresAt)
+      }
+    })
+    this.#unwritten.clear()
   }
 
   #load(now: number): Map<string, LiveTask> {

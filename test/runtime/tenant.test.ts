@@ -86,6 +86,29 @@ test('a tenant that has not heard of the end of a task is told again, also by an
   await untilOnlyDeletionIsLeft(taskId)
 })
 
+test('a reservation is remembered by the next instance, one with a key at once', async () => {
+  const idempotency = { key: 'k', digest: 'd' }
+  await tenant('moved').reserve(reservation(1))
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  await tenant('moved').reserve(reservation(2, { idempotency }))
+  await evictDurableObject(env.TENANTS.getByName('moved'))
+  expect(await tenant('moved').live()).toEqual([reservation(1).taskId, reservation(2).taskId])
+  expect(await tenant('moved').reserve(reservation(3, { idempotency }))).toEqual({
+    ok: true,
+    taskId: reservation(2).taskId,
+    existing: true,
+  })
+})
+
+test('a task that ends at once is never written down by its tenant', async () => {
+  await tenant('quick').reserve(reservation(1))
+  await tenant('quick').release(reservation(1).taskId, 0)
+  await tenant('quick').reserve(reservation(2))
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  await evictDurableObject(env.TENANTS.getByName('quick'))
+  expect(await tenant('quick').live()).toEqual([reservation(2).taskId])
+})
+
 test('at the limit of live tasks nothing more is reserved, however many ask at once', async () => {
   const asked = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => tenant('crowd').reserve(reservation(n))))
   expect(asked.filter((reserved) => reserved.ok)).toHaveLength(3)
