@@ -2,6 +2,7 @@
  * `tools/call` of a task tool, revision 2026-07-28: everything that can be refused is refused
  * before a task exists; then the task is durable before the client hears of it.
  */
+import type { z } from 'zod'
 import { digest, seal, unseal } from '../auth/seal'
 import { isObject, type Json, type JsonObject } from '../json'
 import {
@@ -25,7 +26,8 @@ import { checkParamHeaders } from '../protocol/param-headers'
 import { capabilityFor, missingAsks } from '../run/asks'
 import { elicitation } from '../run/step'
 import { callTask } from '../run/stub'
-import { judge, misfit as misfitText } from '../task/questions'
+import { describe, judge, type Judgement, misfit as misfitText } from '../task/questions'
+import type { InputRequest } from '../task/types'
 import { type TaskTool, toolError } from '../tool'
 import { answerBlocking, type Leg, LEASH_MS } from './block'
 import { createTask, misfitOf, refusedCreation } from './create'
@@ -137,7 +139,7 @@ async function gather(
     const request = elicitation(message, schema)
     // From JSON.parse, so JSON.
     const response = Object.hasOwn(responses, key) ? (responses[key] as Json) : undefined
-    const verdict = response === undefined ? undefined : judge(request, response)
+    const verdict = response === undefined ? undefined : await judgedFully(request, schema, response)
     if (verdict?.fits) gathered[key] = verdict.answer
     else inputRequests[key] = verdict ? elicitation(misfitText(message, verdict.problem), schema) : request
   }
@@ -150,4 +152,12 @@ async function gather(
     Date.now() + REQUEST_STATE_TTL_MS,
   )
   return { ask: { resultType: 'input_required', inputRequests, requestState } }
+}
+
+/** By the wire schema, and by what the tool's own schema can say beyond it (refinements). */
+async function judgedFully(request: InputRequest, schema: z.ZodObject, response: Json): Promise<Judgement> {
+  const verdict = judge(request, response)
+  if (!verdict.fits || !isObject(verdict.answer) || verdict.answer['action'] !== 'accept') return verdict
+  const parsed = await schema.safeParseAsync(verdict.answer['content'])
+  return parsed.success ? verdict : { fits: false, problem: describe(parsed.error) }
 }

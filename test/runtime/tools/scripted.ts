@@ -57,5 +57,16 @@ export const scriptedTools: readonly Tool[] = [
   scripted('scripted_output', { output: z.object({ sum: z.number() }) }),
   scripted('scripted_brief', { task: { ttl: '2 seconds', retention: '1 second' } }),
   scripted('scripted_kept', { task: { ttl: '2 seconds', retention: '1 hour' } }),
+  scripted('scripted_gathers', {
+    gather: {
+      name: { message: 'Your name?', schema: z.object({ name: z.string().min(2) }) },
+      size: {
+        message: 'Which size?',
+        schema: z
+          .object({ size: z.number(), unit: z.enum(['cm', 'in']).default('cm') })
+          .refine(({ size }) => size % 2 === 0, 'must be even'),
+      },
+    },
+  }),
   scripted('scripted_asks', { asks: ['elicitation', 'sampling'] }),
 ]
