@@ -1,8 +1,8 @@
 /**
  * Rounds of load, taken in turns. Machines drift: other work comes and goes, clocks change. So every
- * way is measured in every round, there and back again (A B C, C B A), a ratio is taken within its
- * round, and what is reported is the median over the rounds. Turns are short, so that what disturbs one
- * way most likely disturbs all.
+ * way is measured in every round, a ratio is taken within its round, and what is reported is the median
+ * over the rounds. Turns are short, so that what disturbs one way most likely disturbs all, and their
+ * order is drawn anew each time, so that no way always cleans up after the same other one.
  */
 import { Connection } from './http.mjs'
 import { cpuMs } from './runtime.mjs'
@@ -35,7 +35,7 @@ export async function inTurns(runtime, ways, { rounds, withinMs, warmUp, amount 
     }
     const lastStart = performance.now() + withinMs
     for (let round = 0; round < rounds && (round < MIN_ROUNDS || performance.now() < lastStart); round++) {
-      for (const way of round % 2 === 0 ? ways : ways.toReversed()) {
+      for (const way of shuffled(ways)) {
         samples.get(way.name).push(await turn(runtime.pid, connections, way, amount))
       }
     }
@@ -43,6 +43,13 @@ export async function inTurns(runtime, ways, { rounds, withinMs, warmUp, amount 
     for (const connection of connections) connection.close()
   }
   return samples
+}
+
+function shuffled(items) {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item)
 }
 
 /** Keeps every connection busy with one request at a time. */

@@ -4,7 +4,7 @@
  * What the figures mean is in docs/benchmarks.md.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { arch, availableParallelism, platform, tmpdir } from 'node:os'
+import { arch, availableParallelism, loadavg, platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { version as workerdVersion } from 'workerd'
@@ -19,6 +19,10 @@ import { build, start } from './runtime.mjs'
 const DEPLOYED = fileURLToPath(new URL('../wrangler.toml', import.meta.url))
 const BENCH = fileURLToPath(new URL('wrangler.toml', import.meta.url))
 
+const [load = 0] = loadavg()
+const machine =
+  `${availableParallelism()} cores (${platform()} ${arch()}, load ${load.toFixed(1)} before), ` +
+  `workerd ${workerdVersion}, Node ${process.versions.node}`
 const json = process.argv.includes('--json')
 const tell = (text) => console.error(text)
 
@@ -40,7 +44,7 @@ try {
     }
   }
   const figures = {
-    machine: `${availableParallelism()} cores (${platform()} ${arch()}), workerd ${workerdVersion}, Node ${process.versions.node}`,
+    machine,
     polling: await measure('tasks/get', undefined, measurePolling),
     creation: await measure('creation', withoutRuns, measureCreation),
     lives: await measure('what a task costs', counted, measureLives),
