@@ -85,7 +85,10 @@ export async function callTool(session: Session, tool: string, options: Calling)
     ...deadlineOf(options.timeout),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
-  if (!options.detach || call.taskId === undefined) return session.follow(call)
+  if (!options.detach) return session.follow(call)
+  // Some tools ask before there is a task that could be left.
+  for await (const update of call) if (update.taskId !== undefined || update.outcome) break
+  if (call.taskId === undefined) return session.follow(call)
   call.detach()
   if (settings.format === 'text') print(call.taskId)
   else printJson({ taskId: call.taskId, tool, status: call.latest?.status, detached: true })

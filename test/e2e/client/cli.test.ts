@@ -144,6 +144,17 @@ describe('a task that goes on alone', () => {
     expect((await shell.run('answer', id, '--with', 'yes')).code).toBe(2)
   })
 
+  test('may ask before it is begun, and is left after that', async () => {
+    const shell = new Shell()
+    const { code, stdout } = await shell.run('call', 'prepared', '--answer', 'colour=red', '--detach')
+    expect(code).toBe(0)
+    expect((await shell.run('watch', stdout.trim())).stdout).toBe('red\n')
+    // Nobody answers, so nothing is begun.
+    const unanswered = await shell.run('call', 'prepared', '--detach')
+    expect([unanswered.code, unanswered.stdout]).toEqual([5, ''])
+    expect(unanswered.stderr).toContain('Nothing was begun.')
+  })
+
   test('is cancelled on request', async () => {
     const shell = new Shell()
     const id = (await shell.run('call', 'count', '-a', 'to=1000', '--detach')).stdout.trim()
