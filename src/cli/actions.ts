@@ -86,6 +86,7 @@ export async function callTool(session: Session, tool: string, options: Calling)
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
   if (!options.detach) return session.follow(call)
+  session.adopt(call)
   // Some tools ask before there is a task that could be left.
   for await (const update of call) if (update.taskId !== undefined || update.outcome) break
   if (call.taskId === undefined) return session.follow(call)
