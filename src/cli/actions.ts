@@ -1,5 +1,5 @@
 /** What the commands do, given a session. Each resolves to the exit code. */
-import type { Call, Update } from '../client/index.ts'
+import type { Call, Outcome, Update } from '../client/index.ts'
 import { readAnswer, readArguments } from './arguments.ts'
 import { EXIT, type ExitCode, UsageError } from './exit.ts'
 import { fieldsOf, show } from './fields.ts'
@@ -40,19 +40,26 @@ export async function cancel(
   const { settings } = session
   // Whoever wants it to stop has no answers for it.
   const call = await session.tasks.follow(id, { onQuestion: () => undefined })
+  let before: Update | undefined
   try {
     // What has ended already is not asked to stop.
-    await firstUpdate(call)
+    before = await firstUpdate(call)
     await call.cancel()
     if (wait) return await session.follow(call)
   } finally {
     call.detach()
   }
   const outcome = call.latest?.outcome
-  const note = outcome ? `Too late: the task has ended, ${outcome.status}.` : 'Cancellation requested.'
-  if (settings.format === 'text') print(note)
+  if (settings.format === 'text') print(cancelNote(outcome, before?.outcome !== undefined))
   else printJson({ taskId: id, cancelRequested: !outcome, ...(outcome && { status: outcome.status }) })
   return EXIT.completed
+}
+
+/** A request is not yet a cancellation. */
+function cancelNote(outcome: Outcome | undefined, wasOver: boolean): string {
+  if (!outcome) return 'Cancellation requested.'
+  if (outcome.status === 'cancelled' && !wasOver) return 'Cancelled.'
+  return `Too late: the task has ended, ${outcome.status}.`
 }
 
 export async function list({ settings, tasks }: Session): Promise<ExitCode> {
@@ -78,7 +85,11 @@ export async function callTool(session: Session, tool: string, options: Calling)
     ...deadlineOf(options.timeout),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
-  if (!options.detach || call.taskId === undefined) return session.follow(call)
+  if (!options.detach) return session.follow(call)
+  session.adopt(call)
+  // Some tools ask before there is a task that could be left.
+  for await (const update of call) if (update.taskId !== undefined || update.outcome) break
+  if (call.taskId === undefined) return session.follow(call)
   call.detach()
   if (settings.format === 'text') print(call.taskId)
   else printJson({ taskId: call.taskId, tool, status: call.latest?.status, detached: true })

@@ -33,6 +33,8 @@ export class Session {
   readonly settings: Settings
   readonly #options: SessionOptions
   readonly #calls = new Set<Call>()
+  /** Ids of tasks whose questions nobody here answers; `undefined` for a call without a task yet. */
+  readonly #unanswered = new Set<string | undefined>()
   readonly #interrupted = new AbortController()
   /** One question at a time on one terminal. */
   #asking: Promise<unknown> = Promise.resolve()
@@ -55,9 +57,16 @@ export class Session {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, this.#interrupt)
   }
 
+  /** From here on a call is left when its questions cannot be answered, or on Ctrl-C. */
+  adopt(call: Call): void {
+    this.#calls.add(call)
+    // It may have asked before it was known here.
+    if (this.#unanswered.has(call.taskId)) call.detach()
+  }
+
   /** Follows a call to where this command ends. Its result goes to stdout. */
   async follow(call: Call): Promise<ExitCode> {
-    this.#calls.add(call)
+    this.adopt(call)
     try {
       for await (const update of call) {
         printUpdate(this.settings, update)
@@ -155,6 +164,7 @@ export class Session {
       this.view.say(`Answer it with: ${this.settings.command} answer ${taskId}`)
       return
     }
+    this.#unanswered.add(taskId)
     for (const call of this.#calls) if (call.taskId === taskId) call.detach()
   }
 }

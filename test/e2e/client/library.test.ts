@@ -170,17 +170,21 @@ describe('when things break', () => {
     expect(call && (await text(call))).toBe('Counted to 8.')
   })
 
-  test('a server that is killed and comes back costs neither the task nor its news', async () => {
-    const tasks = client({ poll: { maxFailures: 50, maxIntervalMs: 2_000 } })
-    const call = await tasks.call('count', { to: 60, ms: 100 })
-    const reading = all(call)
-    await expect.poll(() => call.latest?.progress?.done ?? 0, { timeout: 20_000 }).toBeGreaterThan(5)
-    await server.kill()
-    const before = call.latest?.progress?.done ?? 0
-    await server.restart()
-    expect(await text(call)).toBe('Counted to 60.')
-    const steps = (await reading).map(({ progress }) => progress?.done).filter((done) => done !== undefined)
-    expect(steps.at(-1)).toBeGreaterThan(before)
-    expect(steps.filter((step, index) => step === steps[index - 1])).toEqual([])
-  })
+  test(
+    'a server that is killed and comes back costs neither the task nor its news',
+    { timeout: 180_000 },
+    async () => {
+      const tasks = client({ poll: { maxFailures: 50, maxIntervalMs: 2_000 } })
+      const call = await tasks.call('count', { to: 60, ms: 100 })
+      const reading = all(call)
+      await expect.poll(() => call.latest?.progress?.done ?? 0, { timeout: 20_000 }).toBeGreaterThan(5)
+      await server.kill()
+      const before = call.latest?.progress?.done ?? 0
+      await server.restart()
+      expect(await text(call)).toBe('Counted to 60.')
+      const steps = (await reading).map(({ progress }) => progress?.done).filter((done) => done !== undefined)
+      expect(steps.at(-1)).toBeGreaterThan(before)
+      expect(steps.filter((step, index) => step === steps[index - 1])).toEqual([])
+    },
+  )
 })
