@@ -49,7 +49,9 @@ const sentOf = ({ version, capabilities, region, ...headers }: Record<Field, unk
   capabilities,
   region,
   headers: Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, `${value as string}`]],
+    ),
   ),
 })
 
