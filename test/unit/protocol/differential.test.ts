@@ -50,7 +50,7 @@ const sentOf = ({ version, capabilities, region, ...headers }: Record<Field, unk
   region,
   headers: Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, `${value as string}`]],
+      value === undefined ? [] : [[name, value as string]],
     ),
   ),
 })
