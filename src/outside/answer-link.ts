@@ -80,7 +80,8 @@ export async function answerQuestion(
 
   const { holder } = link
   const by = { via: 'link', at: Date.now(), ...(holder !== undefined && { name: holder }) } as const
-  const reply = await callTask(services.stubs, taskId, (task) => task.answer(link.question, response, by))
+  const answer = { response, by, nonce: crypto.randomUUID() }
+  const reply = await callTask(services.stubs, taskId, (task) => task.answer(link.question, answer))
   if (reply.question.state === 'open') return questionPage(reply.question, pathOf(taskId), reply.problem)
   return reply.accepted && reply.question.state === 'answered'
     ? answeredPage(200, reply.question, 'Thank you, your answer counts.')

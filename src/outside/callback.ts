@@ -12,10 +12,8 @@ import type { Services } from '../mcp/services'
 import { progressText } from '../progress'
 import { parseJson } from '../protocol/jsonrpc'
 import { callTask } from '../run/stub'
-import { describe } from '../task/questions'
+import { describe, MAX_ENTRY_BYTES } from '../task/questions'
 
-/** What one journal entry holds. */
-const MAX_PAYLOAD_BYTES = 128_000
 /** A job that repeats its call a little later than it should is told what became of the first. */
 const GRACE_MS = 3_600_000
 
@@ -101,7 +99,7 @@ async function read(
   if (typeof event !== 'string') return sentence(404, 'This callback address is not valid.')
   const wrongType = checkContentType(request)
   if (wrongType) return sentence(wrongType.status, wrongType.message)
-  const body = await readBody(request, Math.min(MAX_PAYLOAD_BYTES, limits.maxRequestBytes))
+  const body = await readBody(request, Math.min(MAX_ENTRY_BYTES, limits.maxRequestBytes))
   if (typeof body !== 'string') {
     return sentence(body.status, `${body.message} Send where to find the rest.`)
   }

@@ -63,8 +63,8 @@ async function answer(
     return onlyToYou(link.reason === 'expired' ? 'Too late: this has expired.' : 'This button is not valid.')
   }
   const by: AnsweredBy = { via: 'slack', name, at: Date.now() }
-  const response = { action: 'accept', content }
-  const reply = await callTask(services.stubs, taskId, (task) => task.answer(link.question, response, by))
+  const pressing = { response: { action: 'accept', content }, by, nonce: crypto.randomUUID() }
+  const reply = await callTask(services.stubs, taskId, (task) => task.answer(link.question, pressing))
   return messageFor(reply.question, reply.problem)
 }
 

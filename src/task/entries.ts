@@ -98,9 +98,10 @@ export function askedAgain(row: JournalRow, question: OpenQuestion): JournalRow 
  * `until` keeps the time-out, should the tool put the question again; an answered row is due never.
  * Without `by` nobody gave a usable answer in time.
  */
-export function answered(row: JournalRow, answer: Json, by?: AnsweredBy): JournalRow {
+export function answered(row: JournalRow, answer: Json, by?: AnsweredBy, nonce?: string): JournalRow {
   const until = row.at !== null && { until: row.at }
-  const data = { ...questionData(questionOf(row)), answer, ...until, ...(by && { by: { ...by } }) }
+  const from = { ...(by && { by: { ...by } }), ...(nonce !== undefined && { nonce }) }
+  const data = { ...questionData(questionOf(row)), answer, ...until, ...from }
   return { ...row, state: 'answered', data, at: null }
 }
 

@@ -30,7 +30,6 @@ import type { TenantApi } from '../tenant/object'
 import type { JournalRow, TaskRow } from './store'
 import { expiresAt, INTERNAL_ERROR, Task } from './task'
 import type {
-  AnsweredBy,
   CancelledNow,
   Carrying,
   Claim,
@@ -39,6 +38,7 @@ import type {
   Dialect,
   Inspection,
   JournalRecord,
+  LinkedAnswer,
   LinkedQuestion,
   LinkedReply,
   NewQuestion,
@@ -233,8 +233,8 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     return this.#outside.question(name)
   }
 
-  async answer(name: string, response: Json, by: AnsweredBy): Promise<LinkedReply> {
-    return this.#outside.answer(name, response, by)
+  async answer(name: string, answer: LinkedAnswer): Promise<LinkedReply> {
+    return this.#outside.answer(name, answer)
   }
 
   // ---------------------------------------------------------------- for listeners

@@ -3,14 +3,14 @@
  * answer a question. The caller has verified the signature; nothing here asks for an owner, so nothing
  * here tells more than the address was made for. Synchronous, as everything that changes a task.
  */
-import type { Json } from '../json'
+import { isObject, type Json } from '../json'
 import { RateWindow } from '../rate'
 import { answered, entryOf, eventProblem, isOpen, questionOf } from './entries'
 import { isTerminal } from './machine'
 import { judge } from './questions'
 import type { JournalRow, TaskRow } from './store'
 import { expiresAt, type Task } from './task'
-import type { AnsweredBy, Delivery, LinkedQuestion, LinkedReply, ProgressNote, Reported } from './types'
+import type { Delivery, LinkedAnswer, LinkedQuestion, LinkedReply, ProgressNote, Reported } from './types'
 
 /** Every report is a row written and a push. */
 const MAX_REPORTS = 50
@@ -61,16 +61,18 @@ export class Outside {
     return entry && isOpen(entry, 'question') ? openQuestion(row, entry) : { state: 'not_asked' }
   }
 
-  /** Answers it, unless somebody was first. Answering again in the same words at the same moment changes nothing. */
-  answer(name: string, response: Json, by: AnsweredBy): LinkedReply {
+  /** Answers it, unless somebody was first. */
+  answer(name: string, { response, by, nonce }: LinkedAnswer): LinkedReply {
     const question = this.question(name)
-    if (question.state === 'answered') return { accepted: sameAnswer(question, response, by), question }
+    if (question.state === 'unknown') return { accepted: false, question }
     const row = this.#task.row()
     const entry = this.#task.journal().get(name)
-    if (question.state !== 'open' || !row || !entry) return { accepted: false, question }
+    // The platform may deliver one call twice; the second finds its own answer.
+    const again = question.state === 'answered' && entry !== undefined && nonceOf(entry) === nonce
+    if (question.state !== 'open' || !row || !entry) return { accepted: again, question }
     const verdict = judge(question.request, response)
     if (!verdict.fits) return { accepted: false, problem: verdict.problem, question }
-    const rows = [answered(entry, verdict.answer, by)]
+    const rows = [answered(entry, verdict.answer, by, nonce)]
     this.#task.apply(row, { type: 'answer', count: 1 }, { rows, visible: true })
     return { accepted: true, question: this.question(name) }
   }
@@ -115,16 +117,6 @@ function answeredQuestion(entry: JournalRow): LinkedQuestion {
   }
 }
 
-/** The platform may deliver one call twice; the second finds its own answer. */
-function sameAnswer(
-  { answer, by }: Extract<LinkedQuestion, { state: 'answered' }>,
-  response: Json,
-  mine: AnsweredBy,
-): boolean {
-  return (
-    by?.at === mine.at &&
-    by.via === mine.via &&
-    by.name === mine.name &&
-    JSON.stringify(answer) === JSON.stringify(response)
-  )
+function nonceOf({ data }: JournalRow): unknown {
+  return isObject(data) ? data['nonce'] : undefined
 }

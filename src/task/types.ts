@@ -273,6 +273,13 @@ export type LinkedQuestion =
   /** The task ended before anybody answered. */
   | { readonly state: 'ended'; readonly status: Status }
 
+export interface LinkedAnswer {
+  readonly response: Json
+  readonly by: AnsweredBy
+  /** Tells a call that was delivered twice from two that say the same. */
+  readonly nonce: string
+}
+
 /** What became of an answer by link: the question after it, and whether it was this answer that counted. */
 export interface LinkedReply {
   readonly accepted: boolean
@@ -297,7 +304,7 @@ export interface TaskApi {
   deliver(event: string, payload: Json): Promise<Delivery>
   report(event: string, note: ProgressNote): Promise<Reported>
   question(name: string): Promise<LinkedQuestion>
-  answer(name: string, response: Json, by: AnsweredBy): Promise<LinkedReply>
+  answer(name: string, answer: LinkedAnswer): Promise<LinkedReply>
 
   inspect(): Promise<Inspection | null>
   replay(): Promise<Replay>

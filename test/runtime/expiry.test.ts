@@ -172,6 +172,9 @@ test('an id that was never created answers as such to every call, and leaves not
   expect(await task.cancel('acme')).toBe(false)
   expect(await task.leash('acme', 1)).toBe(false)
   expect(await task.report('e', { message: 'x' })).toEqual({ ok: false, reason: 'unknown' })
+  expect(await task.question('q')).toEqual({ state: 'unknown' })
+  const answer = { response: { action: 'accept' }, by: { via: 'link', at: 1 }, nonce: 'n' } as const
+  expect(await task.answer('q', answer)).toEqual({ accepted: false, question: { state: 'unknown' } })
   expect(await task.deliver('e', {})).toEqual({ ok: false, reason: 'unknown' })
   expect(await task.claim(1, 'mine')).toEqual({ ok: false, reason: 'unknown' })
   expect(await task.beat('mine')).toEqual({ lost: true })

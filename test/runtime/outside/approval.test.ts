@@ -5,6 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { SigningKeys } from '../../../src/auth/keys'
 import { answerUrl } from '../../../src/outside/answer-link'
 import { callbackUrl } from '../../../src/outside/callback'
+import type { TaskApi } from '../../../src/task/types'
 import { ALL_CAPABILITIES, get, rpc, start, TASKS, until, untilEnded } from '../client'
 import { handedOut } from '../tools/outside-tools'
 import { buttonsOf, open, press, send, textOf } from './browser'
@@ -149,6 +150,20 @@ test('of two links that are pressed at once exactly one decides', async () => {
   expect((await decided(taskId)).structuredContent.decision).toBe(told)
   const answers = pages.map((page) => /Answer (\w+)/.exec(textOf(page))?.[1])
   expect(new Set(answers).size).toBe(1)
+})
+
+test('an answer that the platform delivers twice is accepted twice and counts once', async () => {
+  const { taskId } = await asked()
+  // The object implements TaskApi; the generated RPC types of it exceed the compiler's depth.
+  const task = env.TASKS.getByName(taskId) as unknown as TaskApi
+  const response = { action: 'accept', content: { decision: 'approve' } }
+  const by = { via: 'link', at: Date.now() } as const
+  const first = await task.answer('approval', { response, by, nonce: 'one' })
+  const again = await task.answer('approval', { response, by, nonce: 'one' })
+  expect(again).toEqual(first)
+  expect(again.accepted).toBe(true)
+  expect((await task.answer('approval', { response, by, nonce: 'two' })).accepted).toBe(false)
+  expect((await decided(taskId)).structuredContent.decision).toBe('approved')
 })
 
 test('a link and the client at once: exactly one decides, and the result is the winner', async () => {
