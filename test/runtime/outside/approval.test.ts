@@ -1,6 +1,6 @@
 /** Approvals by link and in the client: the first answer wins, and everybody else is told so. */
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test'
-import { env } from 'cloudflare:workers'
+import { env, exports } from 'cloudflare:workers'
 import { expect, test, vi } from 'vitest'
 import { SigningKeys } from '../../../src/auth/keys'
 import { answerUrl } from '../../../src/outside/answer-link'
@@ -211,6 +211,21 @@ test('the page may not be framed, indexed, cached, scripted, or told to others',
     expect(page.html).toContain(`<style nonce="${nonce}">`)
     expect(page.html).not.toContain('<script')
   }
+})
+
+test('a form of another web page is refused, although the address is known there', async () => {
+  const { taskId, url } = await asked()
+  const type = 'application/x-www-form-urlencoded'
+  const foreign = { headers: { 'content-type': type, origin: 'https://evil.example' } }
+  expect((await send(url, APPROVE, foreign)).status).toBe(403)
+  // Only the page behind a link may hide its origin.
+  const hidden = await exports.default.fetch(
+    new Request('http://localhost/mcp', { method: 'POST', headers: { origin: 'null' } }),
+  )
+  expect(hidden.status).toBe(403)
+  expect((await get(taskId)).status).toBe('input_required')
+  const own = { headers: { 'content-type': type, origin: 'http://localhost' } }
+  expect((await send(url, APPROVE, own)).status).toBe(200)
 })
 
 test('the return key in a field presses no button that decides', async () => {
