@@ -91,17 +91,15 @@ const question: OpenQuestion = { name: 'sure', key: 'sure', request: form, tries
 test('a question put again has a new key each time, the same form, and says only the last problem', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 10 }), (problems) => {
-      const asked = problems.reduce<OpenQuestion[]>(
-        (all, problem) => [...all, supersede(all.at(-1) ?? question, problem)],
-        [question],
-      )
+      const asked = [question]
+      for (const problem of problems) asked.push(supersede(asked.at(-1) ?? question, problem))
       expect(new Set(asked.map(({ key }) => key)).size).toBe(asked.length)
       const last = asked.at(-1)
       expect(last?.tries).toBe(problems.length + 1)
       const { message, ...rest } = last?.request.params ?? {}
       expect(rest).toEqual({ mode: 'form', requestedSchema: schema })
-      expect(String(message).startsWith('Sure?\n\n')).toBe(true)
-      expect(String(message).endsWith(problems.at(-1) ?? '')).toBe(true)
+      expect(message).toMatch(/^Sure\?\n\n/)
+      expect(JSON.stringify(message).endsWith(JSON.stringify(problems.at(-1)).slice(1))).toBe(true)
     }),
   )
 })
