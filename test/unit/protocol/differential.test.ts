@@ -128,6 +128,6 @@ test('a request that one refuses, the other refuses', async () => {
       // With several faults the two may name different ones first.
       expect(ours(sent) === undefined).toBe((await theirs(sent)) === undefined)
     }),
-    { numRuns: 500 },
+    { numRuns: 150 },
   )
 })
