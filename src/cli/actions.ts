@@ -2,8 +2,8 @@
 import type { Call, Outcome, Update } from '../client/index.ts'
 import { readAnswer, readArguments } from './arguments.ts'
 import { EXIT, type ExitCode, UsageError } from './exit.ts'
-import { fieldsOf, show } from './fields.ts'
-import { tableOf } from './listing.ts'
+import { fieldsOf } from './fields.ts'
+import { tableOf, toolSheet, toolTable } from './listing.ts'
 import { print, printJson } from './output.ts'
 import { oneLine } from './plain.ts'
 import { askFields, askPerson, LEAVE } from './prompts.ts'
@@ -149,14 +149,10 @@ async function firstUpdate(call: Call): Promise<Update | undefined> {
 export async function describeTools({ settings, tasks }: Session, name?: string): Promise<ExitCode> {
   const tools = (await tasks.tools()).filter((tool) => name === undefined || tool.name === name)
   if (name !== undefined && tools.length === 0) throw new UsageError(`The server has no tool ${name}.`)
-  if (settings.format !== 'text') printJson(name === undefined ? tools : tools[0])
-  for (const tool of settings.format === 'text' ? tools : []) {
-    print(`${tool.name}  ${tool.description ?? tool.title ?? ''}`)
-    if (name === undefined) continue
-    for (const { name: field, hint = '', required, schema } of fieldsOf(tool.inputSchema)) {
-      print(`  ${field}${required ? '' : '?'}: ${show(schema['type'] ?? 'any')}  ${hint}`)
-    }
-  }
+  const [tool] = tools
+  if (settings.format !== 'text') printJson(name === undefined ? tools : tool)
+  else if (name === undefined) print(toolTable(tools, process.stdout.columns))
+  else if (tool) print(toolSheet(tool))
   return EXIT.completed
 }
 

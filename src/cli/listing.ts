@@ -1,6 +1,7 @@
 /** Tables for people. Pure. */
-import type { TaskReference } from '../client/index.ts'
-import { oneLine } from './plain.ts'
+import type { TaskReference, ToolDefinition } from '../client/index.ts'
+import { choicesOf, fieldsOf, show } from './fields.ts'
+import { oneLine, plain } from './plain.ts'
 
 export function tableOf(references: readonly TaskReference[], now: number): string {
   const rows = references.map(({ taskId, tool, status, cancelRequested, createdAt, ttlMs }) => [
@@ -21,6 +22,29 @@ export function tableOf(references: readonly TaskReference[], now: number): stri
         .trimEnd(),
     )
     .join('\n')
+}
+
+/** A line per tool: its name, and the first line of what it says about itself. */
+export function toolTable(tools: readonly ToolDefinition[], columns: number | undefined): string {
+  const width = Math.max(...tools.map(({ name }) => name.length))
+  return tools
+    .map(({ name, description, title }) => {
+      const [line = ''] = (description ?? title ?? '').split('\n')
+      return oneLine(`${name.padEnd(width)}  ${line}`, columns)
+    })
+    .join('\n')
+}
+
+/** Everything about one tool. */
+export function toolSheet({ name, description, title, inputSchema }: ToolDefinition): string {
+  const fields = fieldsOf(inputSchema).map(({ name: field, hint = '', required, schema }) => {
+    const type =
+      choicesOf(schema)
+        ?.map(({ value }) => show(value))
+        .join(' | ') ?? show(schema['type'] ?? 'any')
+    return `  ${field}${required ? '' : '?'}: ${type}  ${hint}`.trimEnd()
+  })
+  return plain([`${name}${title === undefined ? '' : `: ${title}`}`, description ?? '', ...fields].join('\n'))
 }
 
 const UNITS = [

@@ -1,6 +1,13 @@
 /** What goes to stdout: the result for people, or JSON for programs. */
 import { isObject, type JsonObject } from '../json.ts'
-import { type Call, type Outcome, TasksError, type ToolResult, type Update } from '../client/index.ts'
+import {
+  type Call,
+  MissingCapabilityError,
+  type Outcome,
+  TasksError,
+  type ToolResult,
+  type Update,
+} from '../client/index.ts'
 import { show } from './fields.ts'
 import { plain } from './plain.ts'
 import type { Settings } from './settings.ts'
@@ -51,6 +58,7 @@ export function printError(format: Settings['format'], error: unknown, taskId?: 
   const message = error instanceof Error ? error.message : String(error)
   if (format === 'text') {
     process.stderr.write(`${plain(message)}\n`)
+    if (error instanceof MissingCapabilityError) process.stderr.write(`${HOW_TO_ANSWER}\n`)
     return
   }
   const code = error instanceof TasksError ? error.code : 'error'
@@ -60,6 +68,9 @@ export function printError(format: Settings['format'], error: unknown, taskId?: 
     error: { code, message },
   })
 }
+
+const HOW_TO_ANSWER =
+  'Questions need somebody to answer them: run it on a terminal, or give --answer key=value or --answers-elsewhere.'
 
 function eventOf(format: Settings['format'], event: string): { event?: string } {
   return format === 'events' ? { event } : {}

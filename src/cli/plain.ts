@@ -8,6 +8,8 @@ export function plain(text: string): string {
 
 /** The same on one line, cut to `columns`. */
 export function oneLine(text: string, columns: number = Number.POSITIVE_INFINITY): string {
-  const line = plain(text).replace(/\s+/g, ' ').trim()
+  const line = plain(text)
+    .replace(/[\t\n]+/g, ' ')
+    .trim()
   return line.length > columns ? `${line.slice(0, Math.max(columns - 1, 0))}…` : line
 }

@@ -82,7 +82,7 @@ describe('a call', () => {
     ['the task failed', ['call', 'failing', '-a', 'as=failure'], 3, 'It broke.'],
     ['time was up', ['call', 'count', '-a', 'to=500', '--timeout', '1'], 5, 'Come back to it'],
     ['the task is unknown', ['watch', 'tsk_nonsense'], 6, 'does not know'],
-    ['nobody is there to answer', ['call', 'confirm'], 7, 'elicitation'],
+    ['nobody is there to answer', ['call', 'confirm'], 7, '--answers-elsewhere'],
   ])('exits with a code of its own when %s', async (_, args, code, words) => {
     const finished = await new Shell().run(...args)
     expect(finished.code).toBe(code)
@@ -209,7 +209,7 @@ describe('a task that goes on alone', () => {
 
 test('the tools of the server are listed, and one is described', async () => {
   const shell = new Shell()
-  expect((await shell.run('tools')).stdout).toContain('count  Counts slowly, and says how far it is.')
+  expect((await shell.run('tools')).stdout).toMatch(/^count +Counts slowly, and says how far it is\.$/m)
   const { stdout } = await shell.run('tools', 'count')
   expect(stdout).toContain('to: integer  Where to stop')
   expect(stdout).not.toContain('confirm')

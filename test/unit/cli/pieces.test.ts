@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readAnswer, readAnswers, readArguments } from '../../../src/cli/arguments.ts'
 import { exitOf, exitOfError, UsageError } from '../../../src/cli/exit.ts'
 import { readText } from '../../../src/cli/fields.ts'
-import { ago, tableOf } from '../../../src/cli/listing.ts'
+import { ago, tableOf, toolSheet, toolTable } from '../../../src/cli/listing.ts'
 import { textOfResult } from '../../../src/cli/output.ts'
 import { oneLine, plain } from '../../../src/cli/plain.ts'
 import { readSettings } from '../../../src/cli/settings.ts'
@@ -164,6 +164,20 @@ describe('what is shown', () => {
     )
     expect([ago(0), ago(90_000), ago(2 * 86_400_000)]).toEqual(['0 seconds', '1 minute', '2 days'])
   })
+})
+
+test('tools are a line each, and one is described with its arguments', () => {
+  const size = { type: 'string', enum: ['s', 'm'], description: 'How large' }
+  const inputSchema = { type: 'object', properties: { size, note: { type: 'string' } }, required: ['size'] }
+  const tools = [
+    { name: 'a', description: 'First line.\nSecond line.', inputSchema },
+    { name: 'long', inputSchema },
+  ]
+  expect(toolTable(tools, undefined)).toBe('a     First line.\nlong')
+  expect(toolTable(tools, 10)).toBe('a     Fir…\nlong')
+  expect(tools[0] && toolSheet(tools[0])).toBe(
+    'a\nFirst line.\nSecond line.\n  size: s | m  How large\n  note?: string',
+  )
 })
 
 test('the exit code tells how it ended', () => {
