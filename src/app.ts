@@ -4,7 +4,9 @@ import { Hono } from 'hono'
 import { corsHeaders, isPreflight, preflightResponse } from './auth/cors'
 import { checkContentType, checkOrigin, readBody, type Refusal } from './auth/door'
 import { METADATA_PATH } from './auth/resource'
+import { overRate } from './auth/rate-limit'
 import { answerMessage } from './mcp/endpoint'
+import { overLimit } from './mcp/over-limit'
 import { answerResume, noStream } from './mcp/legacy/endpoint'
 import { refuseCaller } from './mcp/refuse'
 import type { Services } from './mcp/services'
@@ -64,6 +66,9 @@ export function createApp(serve: (env: Cloudflare.Env) => Serving): Hono<AppEnv>
     const wrongType = checkContentType(request)
     if (wrongType) return refused(wrongType)
     const caller = await services.authenticate(request)
+    const tenant = caller.ok ? caller.principal.tenant : undefined
+    const over = await overRate(services.env.RATE_LIMITER, request, tenant)
+    if (over) return overLimit(undefined, over)
     if (!caller.ok) return refuseCaller(request, caller, services)
     const body = await readBody(request, services.limits.maxRequestBytes)
     if (typeof body !== 'string') return refused(body)

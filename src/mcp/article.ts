@@ -20,6 +20,8 @@ import {
 } from '../protocol/jsonrpc'
 import { META_CLIENT_CAPABILITIES, UNKNOWN_TASK } from '../protocol/modern'
 import { follow } from '../push/follow'
+import { takePlace } from '../tenant/subscription'
+import { overLimit } from './over-limit'
 import { EventStream } from '../push/sse'
 import { followTenant } from '../push/tenant-feed'
 import { callTask } from '../run/stub'
@@ -108,7 +110,11 @@ async function listen({ id }: RpcRequest, incoming: Incoming): Promise<Response>
   if (!Array.isArray(wanted) || !wanted.includes('notifications/tasks')) {
     return invalid(id, 'subscribe to ["notifications/tasks"].')
   }
+  const { subscriptions } = services.limitsOf(principal.tenant)
+  const place = await takePlace(services.env.TENANTS, principal.tenant, subscriptions)
+  if (!place.ok) return overLimit(id, place.over)
   const stream = new EventStream(services.limits.keepaliveMs, request.signal)
+  stream.signal.addEventListener('abort', () => place.leave())
   const followOne = async (taskId: string) => {
     let heard = false
     // The tenant's object knows of a task a moment before its own object does.

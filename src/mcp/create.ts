@@ -1,21 +1,18 @@
 /** From a checked call to a durable task: the same for every dialect. */
 import { digest } from '../auth/seal'
 import { type JsonObject, utf8Bytes } from '../json'
+import { fault } from '../observe/observer'
 import { traceparentOf } from '../observe/trace'
-import {
-  errorResponse,
-  INTERNAL_ERROR,
-  INVALID_PARAMS,
-  refuse,
-  type RequestId,
-  type RpcError,
-} from '../protocol/jsonrpc'
+import { errorResponse, INVALID_PARAMS, refuse, type RequestId, type RpcError } from '../protocol/jsonrpc'
 import { META_IDEMPOTENCY_KEY } from '../protocol/names'
 import { callTask } from '../run/stub'
 import { describe } from '../task/questions'
 import type { Dialect } from '../task/types'
+import type { TenantLimits } from '../tenant/limits'
+import type { Reserved } from '../tenant/object'
 import type { TaskTool } from '../tool'
 import { baseUrlOf, type Incoming, metaOf } from './incoming'
+import { overLimitError } from './over-limit'
 
 const MAX_KEY_CHARS = 255
 /** They share the row of the task, which may have 2 MB, with much else. */
@@ -67,16 +64,25 @@ export async function createTask(tool: TaskTool, task: NewTask, incoming: Incomi
     )
     return { ok: false, error, status: 200 }
   }
-  const toolPolicy = services.policyOf(tool)
-  const policy =
-    ttlMs === undefined ? toolPolicy : { ...toolPolicy, ttlMs: Math.min(ttlMs, services.limits.maxTtlMs) }
-  const minted = await services.ids.mint(principal.tenant)
+  const limits = services.limitsOf(principal.tenant)
+  const bytes = utf8Bytes(input)
+  if (bytes > limits.argumentBytes) {
+    const { error } = refuse(
+      INVALID_PARAMS,
+      `Invalid params: the arguments have ${bytes} bytes; at most ${limits.argumentBytes} are accepted. Put large data where the tool can fetch it.`,
+      { limit: 'argument_bytes', max: limits.argumentBytes },
+    )
+    return { ok: false, error, status: 200 }
+  }
+  const toolPolicy = services.policyOf(tool, principal.tenant)
+  const policy = ttlMs === undefined ? toolPolicy : { ...toolPolicy, ttlMs: Math.min(ttlMs, limits.ttlMs) }
+  const expiresAt = Date.now() + policy.ttlMs
   const tenant = services.tenant(principal.tenant)
   const reserved = await tenant.reserve({
-    taskId: minted,
-    expiresAt: Date.now() + policy.ttlMs,
-    maxLive: services.limits.liveTasks,
-    maxPerMinute: services.limits.creationsPerMinute,
+    taskId: await services.ids.mint(principal.tenant),
+    expiresAt,
+    maxLive: limits.liveTasks,
+    maxPerMinute: limits.creationsPerMinute,
     ...(key !== undefined && { idempotency: { key, digest: await digest(`${tool.name}\n${input}`) } }),
   })
   const tenantHash = await services.tenantHash(principal.tenant)
@@ -87,10 +93,10 @@ export async function createTask(tool: TaskTool, task: NewTask, incoming: Incomi
       tenant: tenantHash,
       reason: reserved.reason,
     })
-    return refusal(reserved, services.limits)
+    return refusal(reserved, limits)
   }
   const { taskId } = reserved
-  const snapshot = await callTask(services.stubs, taskId, (object) =>
+  const creating = callTask(services.stubs, taskId, (object) =>
     object.create({
       taskId,
       principal,
@@ -109,6 +115,13 @@ export async function createTask(tool: TaskTool, task: NewTask, incoming: Incomi
       ...(leashMs !== undefined && key === undefined && { leashMs }),
     }),
   )
+  // With a key the reservation is written already; without one it is written beside the task.
+  const confirming = key === undefined ? tenant.confirm(taskId, expiresAt) : undefined
+  // A task that does not count is better than an answer that never comes.
+  const confirmed = confirming?.catch((error: unknown) =>
+    fault({ event: 'tenant_unreachable', task: taskId }, error),
+  )
+  const [snapshot] = await Promise.all([creating, confirmed])
   return { ok: true, taskId, snapshot }
 }
 
@@ -126,11 +139,8 @@ export function refusedCreation(
 }
 
 function refusal(
-  reserved: Extract<
-    Awaited<ReturnType<ReturnType<Incoming['services']['tenant']>['reserve']>>,
-    { ok: false }
-  >,
-  { liveTasks, creationsPerMinute }: Incoming['services']['limits'],
+  reserved: Extract<Reserved, { ok: false }>,
+  { liveTasks, creationsPerMinute }: TenantLimits,
 ): Created {
   if (reserved.reason === 'idempotency_conflict') {
     const message =
@@ -142,12 +152,7 @@ function refusal(
     limit === 'live_tasks'
       ? `Too many tasks: ${liveTasks} have not ended yet. Wait for one, or cancel one.`
       : `Too many calls: at most ${creationsPerMinute} tasks may be created in a minute.`
-  return {
-    ok: false,
-    error: { code: INTERNAL_ERROR, message, data: { limit, retryAfterMs } },
-    status: 429,
-    retryAfterMs,
-  }
+  return { ok: false, error: overLimitError({ limit, message, retryAfterMs }), status: 429, retryAfterMs }
 }
 
 /** From `_meta`, or from the header, which may be quoted (draft-ietf-httpapi-idempotency-key-header). */

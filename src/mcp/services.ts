@@ -15,10 +15,11 @@ import { ModernCodec, type ServerInfo } from '../protocol/modern'
 import { type ParamHeader, paramHeadersOf } from '../protocol/param-headers'
 import type { SlackEnv } from '../outside/slack'
 import type { TaskFeed } from '../push/follow'
-import { callTask, type TaskStubs } from '../run/stub'
+import { callObject, callTask, type TaskStubs } from '../run/stub'
 import type { TaskEnv } from '../task/object'
 import { resultKeyOf, withResult } from '../task/snapshot'
 import type { TaskApi, TaskPolicy, Throttled } from '../task/types'
+import { type TenantLimits, tenantLimits } from '../tenant/limits'
 import type { TenantApi } from '../tenant/object'
 import { type TaskTool, type Tool, toolError } from '../tool'
 
@@ -28,6 +29,10 @@ export interface LonghaulEnv extends AuthEnv, TaskEnv, SlackEnv {
   readonly TENANTS: DurableObjectNamespace
   /** `<id>:<secret>[,…]`, see `auth/keys.ts`. Optional in local development only. */
   readonly SIGNING_KEYS?: string
+  /** JSON object of tenant to limits, where they differ from the server's; see `tenant/limits.ts`. */
+  readonly TENANT_LIMITS?: string
+  /** Cuts off callers that send far too many requests, whatever they ask. Optional. */
+  readonly RATE_LIMITER?: RateLimit
   /** Turns on `/ops`. */
   readonly OPERATOR_KEY?: string
   /** Origin for callback URLs, when it is not the one requests arrive at. */
@@ -57,6 +62,10 @@ export interface Limits {
   readonly liveTasks?: number
   /** Tasks that one tenant may create in a minute. Default 600. */
   readonly creationsPerMinute?: number
+  /** Open event streams of one tenant that listen to tasks. Default 200. */
+  readonly subscriptions?: number
+  /** JSON text of the arguments of one call. Default 2 MiB. */
+  readonly maxArgumentBytes?: number
   /** Default 4 MiB; larger bodies are refused with HTTP 413. */
   readonly maxRequestBytes?: number
   /** Default 8 MiB; a larger result fails its task with a sentence that says what to do. */
@@ -95,12 +104,10 @@ export interface Services {
     readonly maxRequestBytes: number
     readonly blockForMs: number
     readonly maxRounds: number
-    readonly maxTtlMs: number
-    readonly liveTasks: number
-    readonly creationsPerMinute: number
     readonly keepaliveMs: number
   }
-  policyOf(tool: TaskTool): TaskPolicy
+  limitsOf(tenant: string): TenantLimits
+  policyOf(tool: TaskTool, tenant: string): TaskPolicy
   /** Origin of this server as others reach it. */
   originOf(request: Request): string
   /** This server as an OAuth protected resource, when it accepts tokens. */
@@ -132,7 +139,17 @@ export function createServices(
     )
   }
   const maxTtlMs = toMs(limits.maxTtl ?? DEFAULT_MAX_TTL_MS)
-  const maxResultBytes = limits.maxResultBytes ?? 8 * MIB
+  const limitsOf = tenantLimits(
+    {
+      liveTasks: limits.liveTasks ?? 1_000,
+      creationsPerMinute: limits.creationsPerMinute ?? 600,
+      subscriptions: limits.subscriptions ?? 200,
+      argumentBytes: limits.maxArgumentBytes ?? 2 * MIB,
+      resultBytes: limits.maxResultBytes ?? 8 * MIB,
+      ttlMs: maxTtlMs,
+    },
+    env.TENANT_LIMITS,
+  )
   const keys = new SigningKeys(signingKeys)
   const taskTools = new Map(
     tools.flatMap((tool) => (tool.kind === 'task' ? [[tool.name, tool] as const] : [])),
@@ -169,8 +186,7 @@ export function createServices(
     keys,
     ids: new TaskIds(keys, maxTtlMs + Math.max(DEFAULT_RETENTION_MS, ...retentions)),
     stubs,
-    // As for `stubs`.
-    tenant: (name) => env.TENANTS.getByName(name) as unknown as TenantApi,
+    tenant: (name) => tenantOf(env.TENANTS, name),
     feed: (taskId, tenant, stream) => ({
       open: async () => (await connect(env, taskId, 'feed', tenant, undefined, stream)).webSocket,
       read: () => read(taskId, tenant),
@@ -189,13 +205,11 @@ export function createServices(
       maxRequestBytes: limits.maxRequestBytes ?? 4 * MIB,
       blockForMs: Math.min(toMs(limits.blockFor ?? MAX_BLOCK_MS), MAX_BLOCK_MS),
       maxRounds: limits.maxRounds ?? 10,
-      maxTtlMs,
-      liveTasks: limits.liveTasks ?? 1_000,
-      creationsPerMinute: limits.creationsPerMinute ?? 600,
       keepaliveMs: Math.min(Number(env.SSE_KEEPALIVE_MS ?? MAX_KEEPALIVE_MS), MAX_KEEPALIVE_MS),
     },
-    policyOf: ({ task = {}, ...tool }) => ({
-      ttlMs: Math.min(toMs(task.ttl ?? DEFAULT_TTL_MS), maxTtlMs),
+    limitsOf,
+    policyOf: ({ task = {}, ...tool }, tenant) => ({
+      ttlMs: Math.min(toMs(task.ttl ?? DEFAULT_TTL_MS), limitsOf(tenant).ttlMs),
       retentionMs: retentionMs({ ...tool, task }),
       pollMinMs: toMs(task.poll?.min ?? '1 second'),
       pollMaxMs: toMs(task.poll?.max ?? '30 seconds'),
@@ -203,7 +217,7 @@ export function createServices(
       retryDelayMs: toMs(task.retry?.delay ?? '2 seconds'),
       retryMaxDelayMs: toMs(task.retry?.maxDelay ?? '5 minutes'),
       queue: task.queue ?? 'work',
-      maxResultBytes,
+      maxResultBytes: limitsOf(tenant).resultBytes,
     }),
     originOf,
     resourceOf: (request) =>
@@ -213,6 +227,18 @@ export function createServices(
 
 function retentionMs({ task }: Pick<TaskTool, 'task'>): number {
   return toMs(task?.retention ?? DEFAULT_RETENTION_MS)
+}
+
+/** The object implements TenantApi; see `stubs`. */
+function tenantOf(namespace: DurableObjectNamespace, name: string): TenantApi {
+  const call = <T>(method: (tenant: TenantApi) => Promise<T>) =>
+    callObject(() => namespace.getByName(name) as unknown as TenantApi, method)
+  return {
+    reserve: (reservation) => call((tenant) => tenant.reserve(reservation)),
+    confirm: (taskId, expiresAt) => call((tenant) => tenant.confirm(taskId, expiresAt)),
+    release: (taskId, expiresAt) => call((tenant) => tenant.release(taskId, expiresAt)),
+    live: () => call((tenant) => tenant.live()),
+  }
 }
 
 /** A large result, from the bucket into the snapshot. */

@@ -2,7 +2,6 @@
 import { isObject, type JsonObject } from '../json'
 import {
   errorResponse,
-  INTERNAL_ERROR,
   INVALID_PARAMS,
   refuse,
   type RequestId,
@@ -19,6 +18,7 @@ import {
 import { callTask } from '../run/stub'
 import type { Throttled } from '../task/types'
 import type { Incoming } from './incoming'
+import { overLimit } from './over-limit'
 
 export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel'
 
@@ -57,11 +57,10 @@ export async function answerTaskMethod(rpc: RpcRequest, incoming: Incoming): Pro
   return known ? resultText(id, services.modern.acknowledgement()) : errorResponse(id, UNKNOWN_TASK)
 }
 
-/** HTTP 429: which limit, and how long to wait. */
+/** A client that polls far faster than it was asked to. */
 export function tooFast(id: RequestId, { retryAfterMs }: Throttled): Response {
   const message = 'Too many polls of this task: poll at the interval that it suggests.'
-  const error = { code: INTERNAL_ERROR, message, data: { limit: 'polls', retryAfterMs } }
-  return errorResponse(id, error, 429, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) })
+  return overLimit(id, { limit: 'polls', message, retryAfterMs })
 }
 
 /**

@@ -70,6 +70,7 @@ export interface Fault {
     | 'slack_update_failed'
     | 'message_unreadable'
     | 'task_unreachable'
+    | 'tenant_unreachable'
     | 'issuer_keys_failed'
   readonly task?: string
   readonly path?: string

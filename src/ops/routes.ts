@@ -48,9 +48,7 @@ export async function replayTask(taskId: string, services: Services): Promise<Re
   const newId = await ids.mint(tenant)
   // The operator's decision stands above the tenant's quota; the task counts like any other.
   const expiresAt = Date.now() + command.policy.ttlMs
-  await services
-    .tenant(tenant)
-    .reserve({ taskId: newId, expiresAt, maxLive: Infinity, maxPerMinute: Infinity })
+  await services.tenant(tenant).confirm(newId, expiresAt)
   await callTask(stubs, newId, (task) => task.create({ ...command, taskId: newId }))
   return Response.json({ taskId: newId, replayOf: taskId }, { status: 201 })
 }

@@ -16,6 +16,8 @@ import {
   tasksRequired,
   taskNotification,
 } from '../protocol/modern'
+import { overLimit } from '../mcp/over-limit'
+import { takePlace } from '../tenant/subscription'
 import { follow, type TaskFeed } from './follow'
 import { EventStream } from './sse'
 
@@ -41,16 +43,23 @@ export async function answerListen(
   const wanted = [...new Set(taskIds)]
   if (wanted.length > MAX_TASK_IDS) return invalid(id, `at most ${MAX_TASK_IDS} task ids per stream.`)
 
+  const { subscriptions } = services.limitsOf(principal.tenant)
+  const place = await takePlace(services.env.TENANTS, principal.tenant, subscriptions)
+  if (!place.ok) return overLimit(id, place.over)
   let rest: Response | undefined
   if (Object.keys(others).length > 0) {
     const body = { ...rpc, params: { ...params, notifications: others } }
     rest = await core.fetch(request, { authInfo: authInfoOf(principal), parsedBody: body })
-    if (!rest.headers.get('content-type')?.startsWith('text/event-stream')) return rest
+    if (!rest.headers.get('content-type')?.startsWith('text/event-stream')) {
+      place.leave()
+      return rest
+    }
   }
   const opened = await Promise.all(wanted.map((taskId) => open(taskId, principal.tenant, services)))
   const tasks = opened.filter((task) => task !== undefined)
 
   const stream = new EventStream(services.limits.keepaliveMs, request.signal)
+  stream.signal.addEventListener('abort', () => place.leave())
   serve(stream, id, tasks, rest, services).catch((error: unknown) => {
     fault({ event: 'listen_failed' }, error)
     stream.close()

@@ -1,6 +1,6 @@
 /**
- * Calls to a Task object that survive its restarts: a broken stub stays broken, so every attempt
- * takes a fresh one. Every method of the object may be called twice.
+ * Calls to an object that survive its restarts: a broken stub stays broken, so every attempt takes a
+ * fresh one. Every method of our objects may be called twice.
  */
 import { backoffMs } from '../retry'
 import type { TaskApi } from '../task/types'
@@ -18,19 +18,24 @@ const RESET =
  * @throws what the object threw, or the platform's error after the last attempt. An overloaded
  * object is not asked again.
  */
-export async function callTask<T>(
-  stubs: TaskStubs,
-  taskId: string,
-  call: (task: TaskApi) => Promise<T>,
-): Promise<T> {
+export async function callObject<Api, T>(stub: () => Api, call: (object: Api) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await call(stubs(taskId))
+      return await call(stub())
     } catch (error) {
       if (attempt >= ATTEMPTS || !worthRetrying(error)) throw error
     }
     await scheduler.wait(50 + backoffMs(BACKOFF, attempt))
   }
+}
+
+/** {@link callObject} for the object of a task. */
+export function callTask<T>(
+  stubs: TaskStubs,
+  taskId: string,
+  call: (task: TaskApi) => Promise<T>,
+): Promise<T> {
+  return callObject(() => stubs(taskId), call)
 }
 
 function worthRetrying(error: unknown): boolean {

@@ -43,17 +43,20 @@ export type Reserved =
 /** The methods of a Tenant object, as callers see them through a stub. */
 export interface TenantApi {
   reserve(reservation: Reservation): Promise<Reserved>
+  confirm(taskId: string, expiresAt: number): Promise<void>
   release(taskId: string, expiresAt: number): Promise<void>
   live(): Promise<readonly string[]>
 }
 
-/** A reservation without a key is in memory only for so long. */
-const WRITE_WITHIN_MS = 1_000
 /** Rows whose task may never have been created or may have ended unheard of are checked this often. */
 const AUDIT_EVERY_MS = 10_000
 const AUDIT_ROWS = 50
 /** A task this young may still be on its way between the reservation and its creation. */
 const AUDIT_AGE_MS = 60_000
+const REMEMBERED_ENDS = 1_000
+/** Tags of sockets. */
+const NEWS = 'news'
+const SUBSCRIPTION = 'subscription'
 const SWEEP_EVERY_MS = 10 * 60_000
 /** Nobody knows when a task will end; worth another try then. */
 const LIVE_RETRY_MS = 5_000
@@ -61,10 +64,10 @@ const LIVE_RETRY_MS = 5_000
 export class TenantObject extends DurableObject<TenantEnv> implements TenantApi {
   readonly #sql: SqlStorage
   readonly #rate = new RateWindow(60_000)
-  /** Live tasks and when they end at the latest: the table, and what will be written to it. */
+  /** Live tasks and when they end at the latest: the table, and reservations not yet confirmed. */
   #live: Map<string, LiveTask> | undefined
-  /** Those of them that are not in the table yet. */
-  readonly #unwritten = new Set<string>()
+  /** Tasks that ended lately. */
+  readonly #ended = new Set<string>()
   #auditedAt = 0
   #sweptAt = 0
 
@@ -98,24 +101,32 @@ export class TenantObject extends DurableObject<TenantEnv> implements TenantApi 
     const waitMs = this.#rate.take(now, reservation.maxPerMinute)
     if (waitMs > 0) return { ok: false, reason: 'creations_per_minute', retryAfterMs: waitMs }
 
-    if (idempotency) this.#writeKeyed(taskId, expiresAt, idempotency)
-    else this.#writeSoon(taskId)
+    // A key must be remembered before the caller can come again with it; other reservations are written
+    // while the task is being created.
+    if (idempotency) this.#write(taskId, expiresAt, idempotency)
     live.set(taskId, { expiresAt, key: idempotency?.key })
-    for (const socket of this.ctx.getWebSockets()) tell(socket, taskId)
+    for (const socket of this.ctx.getWebSockets(NEWS)) tell(socket, taskId)
     return { ok: true, taskId, existing: false }
+  }
+
+  /** The task is being created: from here on its reservation outlives this instance. */
+  async confirm(taskId: string, expiresAt: number): Promise<void> {
+    if (this.#ended.has(taskId)) return
+    const live = this.#load(Date.now())
+    this.#write(taskId, expiresAt)
+    if (!live.has(taskId)) live.set(taskId, { expiresAt, key: undefined })
   }
 
   /** The task has ended. Its idempotency key lives as long as its result, until `expiresAt`. */
   async release(taskId: string, expiresAt: number): Promise<void> {
     const live = this.#load(Date.now())
-    const known = live.get(taskId)
-    if (!known) return
+    const key = live.get(taskId)?.key
     live.delete(taskId)
-    if (this.#unwritten.delete(taskId)) return
+    this.#forgetSoon(taskId)
     this.ctx.storage.transactionSync(() => {
       this.#sql.exec('DELETE FROM live WHERE task_id = ?', taskId)
-      if (known.key !== undefined) {
-        this.#sql.exec('UPDATE idempotency SET expires_at = ? WHERE key = ?', expiresAt, known.key)
+      if (key !== undefined) {
+        this.#sql.exec('UPDATE idempotency SET expires_at = ? WHERE key = ?', expiresAt, key)
       }
     })
   }
@@ -124,11 +135,19 @@ export class TenantObject extends DurableObject<TenantEnv> implements TenantApi 
     return [...this.#load(Date.now()).keys()]
   }
 
-  /** A socket of our own Worker: the ids of the live tasks, then of each new one. */
-  override async fetch(): Promise<Response> {
+  /**
+   * A socket of our own Worker. `/feed`: the ids of the live tasks, then of each new one. `/subscription`:
+   * stands for an open event stream and closes with it, so that what is counted is what is there.
+   */
+  override async fetch(request: Request): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url)
+    const tag = pathname === '/subscription' ? SUBSCRIPTION : NEWS
+    if (tag === SUBSCRIPTION && this.#open(SUBSCRIPTION) >= Number(searchParams.get('max'))) {
+      return new Response(null, { status: 429 })
+    }
     const { 0: client, 1: server } = new WebSocketPair()
-    this.ctx.acceptWebSocket(server)
-    for (const taskId of await this.live()) tell(server, taskId)
+    this.ctx.acceptWebSocket(server, [tag])
+    if (tag === NEWS) for (const taskId of await this.live()) tell(server, taskId)
     return new Response(null, { status: 101, webSocket: client })
   }
 
@@ -144,33 +163,27 @@ export class TenantObject extends DurableObject<TenantEnv> implements TenantApi 
     closeQuietly(socket, 1011)
   }
 
-  /** A key must be remembered before the caller can come again with it. */
-  #writeKeyed(taskId: string, expiresAt: number, { key, digest }: Idempotency): void {
+  #write(taskId: string, expiresAt: number, idempotency?: Idempotency): void {
     this.ctx.storage.transactionSync(() => {
+      const key = idempotency?.key ?? null
       this.#sql.exec('INSERT OR REPLACE INTO live VALUES (?, ?, ?)', taskId, expiresAt, key)
+      if (!idempotency) return
+      const { digest } = idempotency
       this.#sql.exec('INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)', key, digest, taskId, expiresAt)
     })
   }
 
-  /**
-   * Other reservations are answered before they are written, together a moment later: the call need not
-   * wait for two disks in a row, and a task that has ended by then costs no row here. What a crash loses
-   * of them is a task that does not count.
-   */
-  #writeSoon(taskId: string): void {
-    if (this.#unwritten.size === 0) setTimeout(() => this.#writeUnwritten(), WRITE_WITHIN_MS)
-    this.#unwritten.add(taskId)
+  /** A task may end before the word that it is being created arrives; that must not count it again. */
+  #forgetSoon(taskId: string): void {
+    this.#ended.add(taskId)
+    if (this.#ended.size > REMEMBERED_ENDS) {
+      const [oldest] = this.#ended
+      if (oldest !== undefined) this.#ended.delete(oldest)
+    }
   }
 
-  #writeUnwritten(): void {
-    const live = this.#load(Date.now())
-    this.ctx.storage.transactionSync(() => {
-      for (const taskId of this.#unwritten) {
-        const task = live.get(taskId)
-        if (task) this.#sql.exec('INSERT OR REPLACE INTO live VALUES (?, ?, NULL)', taskId, task.expiresAt)
-      }
-    })
-    this.#unwritten.clear()
+  #open(tag: string): number {
+    return this.ctx.getWebSockets(tag).filter((socket) => socket.readyState === WebSocket.OPEN).length
   }
 
   #load(now: number): Map<string, LiveTask> {

@@ -3,4 +3,7 @@ declare namespace Cloudflare {
     mainModule: typeof import('./worker')
     durableNamespaces: 'TaskObject' | 'TenantObject'
   }
+  interface Env {
+    readonly TIGHT_LIMITER: RateLimit
+  }
 }

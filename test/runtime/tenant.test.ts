@@ -1,9 +1,16 @@
 /** What the tenant's own object is for: quotas and idempotency keys. */
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test'
+import {
+  createExecutionContext,
+  evictDurableObject,
+  runDurableObjectAlarm,
+  runInDurableObject,
+} from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { expect, test, vi } from 'vitest'
+import { createLonghaul } from '../../src/index'
 import type { TenantApi } from '../../src/tenant/object'
-import { get, GLOBEX, rpc, start, untilEnded } from './client'
+import { ACME, ALL_CAPABILITIES, get, GLOBEX, rpc, start, untilEnded } from './client'
+import { tools } from './tools'
 
 const keyed = (key: string, args: Record<string, unknown>, options = {}) =>
   rpc(
@@ -86,27 +93,36 @@ test('a tenant that has not heard of the end of a task is told again, also by an
   await untilOnlyDeletionIsLeft(taskId)
 })
 
-test('a reservation is remembered by the next instance, one with a key at once', async () => {
+test('a confirmed reservation is remembered by the next instance, one with a key at once', async () => {
   const idempotency = { key: 'k', digest: 'd' }
-  await tenant('moved').reserve(reservation(1))
-  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  const first = reservation(1)
+  await tenant('moved').reserve(first)
+  await tenant('moved').confirm(first.taskId, first.expiresAt)
   await tenant('moved').reserve(reservation(2, { idempotency }))
+  await tenant('moved').reserve(reservation(3))
   await evictDurableObject(env.TENANTS.getByName('moved'))
-  expect(await tenant('moved').live()).toEqual([reservation(1).taskId, reservation(2).taskId])
-  expect(await tenant('moved').reserve(reservation(3, { idempotency }))).toEqual({
+  // The third one's Worker never came to create the task.
+  expect(await tenant('moved').live()).toEqual([first.taskId, reservation(2).taskId])
+  expect(await tenant('moved').reserve(reservation(4, { idempotency }))).toEqual({
     ok: true,
     taskId: reservation(2).taskId,
     existing: true,
   })
 })
 
-test('a task that ends at once is never written down by its tenant', async () => {
+test('a task that ends before its reservation is confirmed is not counted again', async () => {
+  const { taskId, expiresAt } = reservation(1)
   await tenant('quick').reserve(reservation(1))
-  await tenant('quick').release(reservation(1).taskId, 0)
-  await tenant('quick').reserve(reservation(2))
-  await new Promise((resolve) => setTimeout(resolve, 1_200))
-  await evictDurableObject(env.TENANTS.getByName('quick'))
-  expect(await tenant('quick').live()).toEqual([reservation(2).taskId])
+  await tenant('quick').release(taskId, 0)
+  await tenant('quick').confirm(taskId, expiresAt)
+  expect(await tenant('quick').live()).toEqual([])
+})
+
+test('a created task is written down by its tenant before the caller hears of it', async () => {
+  const taskId = await start('ask')
+  await evictDurableObject(env.TENANTS.getByName('acme'))
+  expect(await tenant('acme').live()).toContain(taskId)
+  await rpc('tasks/cancel', { taskId })
 })
 
 test('at the limit of live tasks nothing more is reserved, however many ask at once', async () => {
@@ -149,4 +165,81 @@ test('a client that hammers one task is told to wait; polling at a sane pace nev
     status: 429,
     body: { error: { data: { limit: 'polls', retryAfterMs: expect.any(Number) } } },
   })
+})
+
+/** The Worker with other variables. */
+const withEnv = (more: Partial<Cloudflare.Env>) => {
+  const worker = createLonghaul({ name: 'limits', version: '1.0.0', tools })
+  const other = { ...env, ...more }
+  return async (method: string, params: Record<string, unknown>) => {
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${ACME}`,
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      ...(typeof params['name'] === 'string' && { 'mcp-name': params['name'] }),
+    }
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': ALL_CAPABILITIES,
+    }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } })
+    const ctx = createExecutionContext()
+    const request = new Request('http://localhost/mcp', { method: 'POST', headers, body })
+    return worker.fetch(request, other, ctx)
+  }
+}
+
+test('limits may differ for a tenant; arguments that are too large are refused and nothing is created', async () => {
+  const call = withEnv({ TENANT_LIMITS: '{"acme":{"argumentBytes":50}}' })
+  const response = await call('tools/call', { name: 'greet', arguments: { name: 'x'.repeat(100) } })
+  expect(await response.json()).toMatchObject({
+    error: { code: -32602, data: { limit: 'argument_bytes', max: 50 } },
+  })
+  const fits = await call('tools/call', { name: 'greet', arguments: { name: 'Ada' } })
+  expect(await fits.json()).toMatchObject({ result: { resultType: 'task' } })
+})
+
+test.each([
+  ['not JSON', 'nonsense'],
+  ['an unknown limit', '{"acme":{"liveTask":1}}'],
+  ['not a number', '{"acme":{"liveTasks":"many"}}'],
+])('limits that are %s are said to be wrong, and nobody is served', async (_, TENANT_LIMITS) => {
+  const response = await withEnv({ TENANT_LIMITS })('tools/list', {})
+  expect(response.status).toBe(503)
+  expect(await response.text()).toContain('TENANT_LIMITS')
+})
+
+test('open streams of a tenant are limited, and a closed one makes room', async () => {
+  const listen = withEnv({ TENANT_LIMITS: '{"acme":{"subscriptions":2}}' })
+  const taskId = await start('ask')
+  const open = () => listen('subscriptions/listen', { notifications: { taskIds: [taskId] } })
+  const streams = [await open(), await open()]
+  const refused = await open()
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('retry-after')).not.toBeNull()
+  expect(await refused.json()).toMatchObject({ error: { data: { limit: 'subscriptions' } } })
+  await streams[0]?.body?.cancel()
+  const again = await vi.waitUntil(async () => {
+    const response = await open()
+    return response.status === 200 ? response : undefined
+  })
+  for (const response of [streams[1], again]) await response?.body?.cancel()
+  await rpc('tasks/cancel', { taskId })
+})
+
+test('the platform’s limiter cuts off a tenant that sends far too much, and strangers by address', async () => {
+  const RATE_LIMITER = env.TIGHT_LIMITER
+  const known = withEnv({ RATE_LIMITER })
+  const stranger = withEnv({ RATE_LIMITER, API_KEYS: '{"other":"other-key-other-key"}' })
+  // Two in a minute, each.
+  const statuses = []
+  for (const send of [known, known, known, stranger, stranger, stranger]) {
+    statuses.push((await send('tools/list', {})).status)
+  }
+  expect(statuses).toEqual([200, 200, 429, 401, 401, 429])
+  const response = await known('tools/list', {})
+  expect(response.headers.get('retry-after')).toBe('60')
+  expect(await response.json()).toMatchObject({ error: { data: { limit: 'requests' } } })
 })
