@@ -7,24 +7,14 @@ import { DurableObject } from 'cloudflare:workers'
 import { type Json, type JsonObject } from '../json'
 import { createObserver, fault, type ObserveEnv } from '../observe/observer'
 import { RateWindow } from '../rate'
-import { backoffMs } from '../retry'
 import { carriedBy, isFree } from './carriers'
-import {
-  answered,
-  askedAgain,
-  entryOf,
-  firstDue,
-  isOpen,
-  isReady,
-  newQuestion,
-  questionOf,
-  rowOf,
-} from './entries'
+import { answered, askedAgain, isOpen, questionOf } from './entries'
 import { closeQuietly, type DoorProtocol, Listeners } from './listeners'
 import { isTerminal } from './machine'
 import { inspectionOf, replayable } from './operate'
 import type { WorkMessage } from './outbox'
 import { Outside } from './outside'
+import { Runs } from './runs'
 import { judge, MAX_TRIES, supersede, unanswered } from './questions'
 import type { TenantApi } from '../tenant/object'
 import type { JournalRow, TaskRow } from './store'
@@ -73,16 +63,13 @@ const LEASH_AGAIN_MS = 60_000
 /** Clients poll every 100 to 200 ms whatever they are told; this is well past that. */
 const MAX_POLLS = 150
 const POLL_WINDOW_MS = 10_000
-const LOST: RunReply = { lost: true }
 
 export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
   readonly #listeners: Listeners
   readonly #task: Task
   readonly #outside: Outside
-  readonly #leaseMs: number
+  readonly #runs: Runs
   readonly #polls = new RateWindow(POLL_WINDOW_MS)
-  /** The lease as extended by heartbeats that wrote nothing. */
-  #leaseUntil = 0
   /** Offers to carry questions that were refused for the sake of a better one. */
   #refusedOffers = 0
 
@@ -101,7 +88,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     }
     this.#task = new Task(ctx, this.#listeners, queues, release, createObserver(env))
     this.#outside = new Outside(this.#task)
-    this.#leaseMs = Number(env.TASK_LEASE_MS ?? DEFAULT_LEASE_MS)
+    this.#runs = new Runs(this.#task, Number(env.TASK_LEASE_MS ?? DEFAULT_LEASE_MS))
   }
 
   // ---------------------------------------------------------------- for clients
@@ -302,152 +289,50 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     }
   }
 
-  // ---------------------------------------------------------------- for runs
+  // ---------------------------------------------------------------- for runs; see `runs.ts`
 
-  /** Takes dispatch `n`; every later write carries `token`. */
   async claim(n: number, token: string): Promise<Claim> {
-    const row = this.#task.live()
-    if (!row) return { ok: false, reason: 'unknown' }
-    const leaseUntil = Date.now() + this.#leaseMs
-    // The platform may deliver one call twice; the second finds its own token.
-    const again = row.phase === 'running' && row.token === token
-    const moved = again
-      ? undefined
-      : this.#task.apply(row, { type: 'claim', n, token }, { patch: { leaseUntil } })
-    if (moved && !moved.ok) return { ok: false, reason: moved.refusal }
-    this.#leaseUntil = leaseUntil
-    const { taskId, tool, gathered, principal, capabilities, baseUrl, lineage, tenantHash, policy } = row.head
-    return {
-      ok: true,
-      taskId,
-      tool,
-      input: this.#task.input(),
-      gathered,
-      principal,
-      capabilities,
-      baseUrl,
-      lineage,
-      createdAt: row.createdAt,
-      expiresAt: expiresAt(row),
-      attempts: row.attempts,
-      cancelRequested: row.cancelRequested,
-      tenantHash,
-      maxResultBytes: policy.maxResultBytes,
-      journal: [...this.#task.journal().values()].map(entryOf),
-    }
+    return this.#runs.claim(n, token)
   }
 
-  /** A sign of life, about every second. Writes only when the stored lease grows old. */
   async beat(token: string, note?: ProgressNote): Promise<RunReply> {
-    const row = this.#held(token)
-    return row ? this.#alive(row, note) : LOST
+    return this.#runs.beat(token, note)
   }
 
-  /** Records a step, a sleep or a wait. Recording the same name twice keeps the first. */
   async record(token: string, record: JournalRecord, note?: ProgressNote): Promise<RunReply> {
-    const row = this.#held(token)
-    if (!row) return LOST
-    const known = this.#task.journal().get(record.name)
-    if (known && !(known.kind === 'step' && known.state === 'retry')) return this.#alive(row, note)
-    const next = rowOf(record)
-    const problem = this.#task.tooLarge(next.data)
-    if (problem) return this.#fail(row, token, problem)
-    const change = known ? { rows: [{ ...next, seq: known.seq }] } : { added: [next] }
-    // A recorded step is progress: attempts count from here on.
-    if (row.attempts > 0 && next.state !== 'retry') this.#task.apply(row, { type: 'record', token }, change)
-    else this.#task.commit(row, row, change)
-    return this.#alive(row, note)
+    return this.#runs.record(token, record, note)
   }
 
-  /** Puts questions. One that was put before (by a run that died) is not put again. */
   async ask(token: string, questions: readonly NewQuestion[]): Promise<RunReply> {
-    const row = this.#held(token)
-    if (!row) return LOST
-    const added = questions.filter(({ name }) => !this.#task.journal().has(name)).map(newQuestion)
-    const problem = added.map((entry) => this.#task.tooLarge(entry.data)).find(Boolean)
-    if (problem) return this.#fail(row, token, problem)
-    if (added.length > 0)
-      this.#task.apply(row, { type: 'ask', token, count: added.length }, { added, visible: true })
-    return this.#alive(row)
+    return this.#runs.ask(token, questions)
   }
 
-  /** The tool's own schema refused an answer that the wire schema let pass: puts the question again. */
   async askAgain(token: string, name: string, problem: string): Promise<RunReply> {
-    const row = this.#held(token)
-    if (!row) return LOST
-    const entry = this.#task.journal().get(name)
-    if (entry?.kind === 'question' && entry.state === 'answered') {
-      const question = questionOf(entry)
-      const givenUp = question.tries >= MAX_TRIES
-      const next = givenUp
-        ? answered(entry, unanswered(question.request))
-        : askedAgain(entry, supersede(question, problem))
-      this.#task.apply(row, { type: 'ask', token, count: givenUp ? 0 : 1 }, { rows: [next], visible: true })
-    }
-    return this.#alive(row)
+    return this.#runs.askAgain(token, name, problem)
   }
 
-  /** Ends the run until one of `parked` (names of entries) can go on. */
   async suspend(token: string, parked: readonly string[], note?: ProgressNote): Promise<RunReply> {
-    const held = this.#held(token)
-    if (!held) return LOST
-    const row = note ? this.#task.note(held, note) : held
-    const waits = parked.flatMap((name) => this.#task.journal().get(name) ?? [])
-    const ready = waits.some((entry) => isReady(entry, Date.now(), row.openQuestions))
-    const patch = { wakeAt: firstDue(waits), leaseUntil: null }
-    this.#task.apply(row, { type: 'suspend', token, ready }, { patch })
-    return kept(row)
+    return this.#runs.suspend(token, parked, note)
   }
 
-  /** Ends the run because its slice is used up; it goes on in the next one. */
   async proceed(token: string, note?: ProgressNote): Promise<RunReply> {
-    const row = this.#held(token)
-    if (!row) return LOST
-    this.#task.apply(note ? this.#task.note(row, note) : row, { type: 'yield', token })
-    return kept(row)
+    return this.#runs.proceed(token, note)
   }
 
-  /** The run threw. Tried again after a back-off while the policy allows, unless `final`. */
   async throwError(token: string, error: TaskError, final: boolean): Promise<RunReply> {
-    const row = this.#held(token)
-    if (!row) return LOST
-    const { retryLimit, retryDelayMs, retryMaxDelayMs } = row.head.policy
-    const delay = backoffMs({ delayMs: retryDelayMs, maxDelayMs: retryMaxDelayMs }, row.attempts + 1)
-    const patch = { wakeAt: Date.now() + delay, leaseUntil: null }
-    this.#task.apply(row, { type: 'throw', token, limit: retryLimit, final }, { patch, failure: error })
-    return kept(row)
+    return this.#runs.throwError(token, error, final)
   }
 
-  /** The run ended with a result or with a final error. Settling twice with the same stored result is once. */
   async settle(token: string, outcome: Outcome, note?: ProgressNote): Promise<RunReply> {
-    const row = this.#held(token)
-    if (!row) {
-      const ended = this.#task.live()
-      const key = 'stored' in outcome ? outcome.stored.key : undefined
-      return ended?.outcome?.kind === 'r2' && ended.outcome.key === key ? kept(ended) : LOST
-    }
-    if (outcome.status === 'failed') return this.throwError(token, outcome.error, true)
-    const result = 'stored' in outcome ? outcome.stored : JSON.stringify(outcome.result)
-    // The last status text may not have been sent yet.
-    const patch = note ? { message: note.message } : {}
-    this.#task.apply(row, { type: 'complete', token }, { result, patch })
-    return kept(row)
+    return this.#runs.settle(token, outcome, note)
   }
 
-  /** The run stopped because of a cancellation. */
   async stop(token: string): Promise<RunReply> {
-    const row = this.#held(token)
-    if (!row) return LOST
-    this.#task.apply(row, { type: 'stop', token })
-    return kept(row)
+    return this.#runs.stop(token)
   }
 
-  /** Dispatch `n` ended in the dead-letter queue. `false`: another dispatch is on its way, or a run is at work. */
   async deadLetter(n: number, reason: string): Promise<boolean> {
-    const row = this.#task.live()
-    if (!row) return false
-    const failure = { code: INTERNAL_ERROR, message: reason }
-    return this.#task.apply(row, { type: 'deadLetter', n }, { failure }).ok
+    return this.#runs.deadLetter(n, reason)
   }
 
   // ---------------------------------------------------------------- deadlines
@@ -476,7 +361,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     } else if (row.leashAt !== null && now >= row.leashAt) {
       this.#task.apply(row, { type: 'cancel' }, { patch: { leashAt: null } })
     } else if (row.phase === 'running') {
-      const leaseUntil = Math.max(row.leaseUntil ?? 0, this.#leaseUntil)
+      const leaseUntil = this.#runs.leaseUntil(row)
       if (now < leaseUntil) {
         this.#task.commit(row, { ...row, leaseUntil })
       } else {
@@ -541,31 +426,4 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     const row = this.#task.live()
     return row?.head.principal.tenant === tenant ? row : undefined
   }
-
-  #held(token: string): TaskRow | undefined {
-    const row = this.#task.live()
-    return row?.phase === 'running' && row.token === token ? row : undefined
-  }
-
-  /** Extends the lease and takes a note; stores both when the stored lease grows old. */
-  #alive(before: TaskRow, note?: ProgressNote): RunReply {
-    const current = this.#task.row() ?? before
-    const row = note ? this.#task.note(current, note) : current
-    const now = Date.now()
-    this.#leaseUntil = now + this.#leaseMs
-    if ((row.leaseUntil ?? 0) - now < (this.#leaseMs * 2) / 3) {
-      this.#task.commit(row, { ...row, leaseUntil: this.#leaseUntil })
-    }
-    return kept(row)
-  }
-
-  #fail(row: TaskRow, token: string, message: string): RunReply {
-    const failure = { code: INTERNAL_ERROR, message }
-    this.#task.apply(row, { type: 'throw', token, limit: 0, final: true }, { failure })
-    return LOST
-  }
-}
-
-function kept({ cancelRequested }: TaskRow): RunReply {
-  return { lost: false, cancelRequested }
 }
