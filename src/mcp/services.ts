@@ -64,7 +64,7 @@ export interface Limits {
   readonly creationsPerMinute?: number
   /** Open event streams of one tenant that listen to tasks. Default 200. */
   readonly subscriptions?: number
-  /** JSON text of the arguments of one call. Default 2 MiB. */
+  /** JSON text of the arguments of one call. Default: what a request may have. */
   readonly maxArgumentBytes?: number
   /** Default 4 MiB; larger bodies are refused with HTTP 413. */
   readonly maxRequestBytes?: number
@@ -139,12 +139,13 @@ export function createServices(
     )
   }
   const maxTtlMs = toMs(limits.maxTtl ?? DEFAULT_MAX_TTL_MS)
+  const maxRequestBytes = limits.maxRequestBytes ?? 4 * MIB
   const limitsOf = tenantLimits(
     {
       liveTasks: limits.liveTasks ?? 1_000,
       creationsPerMinute: limits.creationsPerMinute ?? 600,
       subscriptions: limits.subscriptions ?? 200,
-      argumentBytes: limits.maxArgumentBytes ?? 2 * MIB,
+      argumentBytes: limits.maxArgumentBytes ?? maxRequestBytes,
       resultBytes: limits.maxResultBytes ?? 8 * MIB,
       ttlMs: maxTtlMs,
     },
@@ -202,7 +203,7 @@ export function createServices(
     observer: createObserver(env),
     tenantHash: async (tenant) => (await digest(`longhaul tenant ${tenant}`)).slice(0, 12),
     limits: {
-      maxRequestBytes: limits.maxRequestBytes ?? 4 * MIB,
+      maxRequestBytes,
       blockForMs: Math.min(toMs(limits.blockFor ?? MAX_BLOCK_MS), MAX_BLOCK_MS),
       maxRounds: limits.maxRounds ?? 10,
       keepaliveMs: Math.min(Number(env.SSE_KEEPALIVE_MS ?? MAX_KEEPALIVE_MS), MAX_KEEPALIVE_MS),
