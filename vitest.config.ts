@@ -19,6 +19,8 @@ export default defineConfig({
           name: 'runtime',
           include: ['test/runtime/**/*.test.ts'],
           testTimeout: 60_000,
+          // These tests wait more than they work, whatever the number of cores.
+          maxWorkers: 4,
           // Bundled once and kept: otherwise every test file loads them again, file by file, for five seconds.
           deps: {
             optimizer: {

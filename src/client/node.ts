@@ -17,7 +17,9 @@ export interface SqliteStore extends TaskStore {
 export function sqliteStore(path: string): SqliteStore {
   if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const database = new DatabaseSync(path)
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 5000; PRAGMA synchronous = FULL')
+  // Waiting comes first: two processes may make the file at the same moment. Not in WAL mode, whose
+  // beginning does not wait; a reference is one small row, and a lock is held for no time.
+  database.exec('PRAGMA busy_timeout = 5000; PRAGMA synchronous = FULL')
   database.exec(`CREATE TABLE IF NOT EXISTS task (
     endpoint TEXT, taskId TEXT, createdAt INTEGER, reference TEXT, PRIMARY KEY (endpoint, taskId)
   ) WITHOUT ROWID`)

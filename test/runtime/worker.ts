@@ -4,6 +4,7 @@ import { tools as builtIn } from '../../src/tools'
 import { passOn } from './deliveries'
 import { tools } from './tools'
 import { crashing } from './tools/crashing'
+import { pausing } from './tools/pausing'
 import { quickParts, threeParts } from './tools/progress-tool'
 import { lateRetry } from './tools/retry-tool'
 
@@ -16,7 +17,7 @@ export { WithTokens } from './auth/with-tokens'
 export const longhaul = createLonghaul({
   name: 'runtime-tests',
   version: '1.0.0',
-  tools: [...tools, threeParts, quickParts, lateRetry, ...builtIn, ...crashing(builtIn)],
+  tools: [...tools, threeParts, quickParts, lateRetry, ...builtIn, ...crashing(builtIn), ...pausing(builtIn)],
   configure: (server) => {
     server.registerResource('note', 'test://note', {}, ({ href }) => ({
       contents: [{ uri: href, text: 'A note.' }],

@@ -80,7 +80,7 @@ describe('a call', () => {
     ['there is no such tool', ['call', 'nonsense'], 2, 'no tool nonsense'],
     ['there is no such command', ['nonsense'], 2, 'unknown command'],
     ['the task failed', ['call', 'failing', '-a', 'as=failure'], 3, 'It broke.'],
-    ['time was up', ['call', 'count', '-a', 'to=500', '--timeout', '1'], 5, 'Come back to it'],
+    ['time was up', ['call', 'count', '-a', 'to=60', '--timeout', '1'], 5, 'Come back to it'],
     ['the task is unknown', ['watch', 'tsk_nonsense'], 6, 'does not know'],
     ['nobody is there to answer', ['call', 'confirm'], 7, '--answers-elsewhere'],
   ])('exits with a code of its own when %s', async (_, args, code, words) => {

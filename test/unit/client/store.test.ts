@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
   localStorageStore,
@@ -14,6 +16,7 @@ import { createTasks } from '../../../src/client/index.ts'
 const folder = mkdtempSync(join(tmpdir(), 'longhaul-store-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 let files = 0
+const run = promisify(execFile)
 
 /** What a browser offers, as far as the store uses it. */
 function browserStorage() {
@@ -91,6 +94,18 @@ test('an entry that is no reference is passed over', async () => {
   storage.setItem('longhaul.task.y', '{"taskId":"y"}')
   expect(await localStorageStore('longhaul.task.', storage).list()).toEqual([])
 })
+
+test('several processes may make one SQLite file at the same moment', async () => {
+  const module = new URL('../../../src/client/node.ts', import.meta.url).href
+  for (let file = 0; file < 6; file++) {
+    const path = join(folder, `raced-${file}`, 'tasks.db')
+    const open = `(await import('${module}')).sqliteStore('${path}').put(${JSON.stringify(reference('1'))})`
+    await Promise.all(
+      Array.from({ length: 5 }, () => run(process.execPath, ['--input-type=module', '--eval', open])),
+    )
+    expect(sqliteStore(path).list()).toMatchObject([{ taskId: '1' }])
+  }
+}, 30_000)
 
 test('references of tasks that are long gone are cleared away, others stay', async () => {
   const store = memoryStore()
