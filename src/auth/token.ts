@@ -101,8 +101,8 @@ export function principalOf(
     )
   }
   const scopes = source.scoped ? scopesOf(claims) : everything
-  // Verified tokens have one; without it this one has ended already.
-  const expiresAt = (claims.exp ?? 0) * 1000
+  // Verified tokens have one; without it this one has ended already. So long it is accepted.
+  const expiresAt = ((claims.exp ?? 0) + CLOCK_TOLERANCE_SECONDS) * 1000
   return { ok: true, principal: { tenant, subject, scopes, expiresAt } }
 }
 

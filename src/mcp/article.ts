@@ -113,8 +113,12 @@ async function listen({ id }: RpcRequest, incoming: Incoming): Promise<Response>
   const { subscriptions } = services.limitsOf(principal.tenant)
   const place = await takePlace(services.env.TENANTS, principal.tenant, subscriptions)
   if (!place.ok) return overLimit(id, place.over)
-  const stream = new EventStream(services.limits.keepaliveMs, request.signal)
-  stream.signal.addEventListener('abort', () => place.leave())
+  const stream = new EventStream({
+    keepaliveMs: services.limits.keepaliveMs,
+    signal: request.signal,
+    expiresAt: principal.expiresAt,
+  })
+  stream.onEnd(() => place.leave())
   const followOne = async (taskId: string) => {
     let heard = false
     // The tenant's object knows of a task a moment before its own object does.

@@ -7,7 +7,7 @@
 import { seal } from '../auth/seal'
 import { isObject } from '../json'
 import { fault } from '../observe/observer'
-import { errorResponse, INTERNAL_ERROR, resultText, type RpcError } from '../protocol/jsonrpc'
+import { errorResponse, INTERNAL_ERROR, type RequestId, resultText, type RpcError } from '../protocol/jsonrpc'
 import type { ModernRequest } from '../protocol/modern'
 import { follow } from '../push/follow'
 import { EventStream } from '../push/sse'
@@ -18,9 +18,8 @@ import { toolError } from '../tool'
 import { idempotencyKeyOf } from './create'
 import type { Incoming } from './incoming'
 import { ProgressLine } from './progress'
+import type { Services } from './services'
 
-/** A caller that went away and cannot come back has the work cancelled after this time. */
-export const LEASH_MS = 60_000
 /** An answer that comes this soon is plain JSON; a longer wait is streamed with keepalives. */
 const QUIET_MS = 2_000
 /** `_meta` key: how many rounds the client is willing to go. */
@@ -48,11 +47,15 @@ export async function answerBlocking(
     ? request.params['_meta']['progressToken']
     : undefined
   const streams = incoming.request.headers.get('accept')?.includes('text/event-stream') ?? false
+  const watch = new Progress(progressToken)
   const gone = new AbortController()
-  incoming.request.signal.addEventListener('abort', () => gone.abort(), { once: true })
+  // Once the leg is over, its answer may have been taken: such a caller leaves, it does not vanish.
+  const leave = () => {
+    if (!watch.done) gone.abort()
+  }
+  incoming.request.signal.addEventListener('abort', leave, { once: true })
   gone.signal.addEventListener('abort', () => incoming.waitUntil(abandon(leg, incoming)))
 
-  const watch = new Progress(progressToken)
   const replying = waitFor(request, leg, incoming, watch, gone.signal)
   const quick = await Promise.race([
     replying,
@@ -63,18 +66,15 @@ export async function answerBlocking(
       ? errorResponse(id, quick.error, 200)
       : resultText(id, services.modern.result(quick.result))
   }
-  const stream = new EventStream(services.limits.keepaliveMs, incoming.request.signal)
-  stream.signal.addEventListener('abort', () => {
-    if (!watch.done) gone.abort()
+  const stream = new EventStream({
+    keepaliveMs: services.limits.keepaliveMs,
+    signal: incoming.request.signal,
   })
-  watch.attach((message) => stream.send(message))
+  stream.onEnd(leave)
+  watch.attach((text) => stream.send(text))
   const finish = async () => {
     const reply = await replying
-    const member =
-      'error' in reply
-        ? `"error":${JSON.stringify(reply.error)}`
-        : `"result":${services.modern.result(reply.result)}`
-    await stream.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${member}}`)
+    if (reply) await stream.send(responseText(id, reply, services))
     stream.close()
   }
   finish().catch((error: unknown) => {
@@ -84,15 +84,22 @@ export async function answerBlocking(
   return stream.response
 }
 
+function responseText(id: RequestId, reply: Reply, { modern }: Services): string {
+  const member =
+    'error' in reply ? `"error":${JSON.stringify(reply.error)}` : `"result":${modern.result(reply.result)}`
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${member}}`
+}
+
+/** How a leg ended; `undefined` when nobody is there any more to be told. */
 async function waitFor(
   request: ModernRequest,
   leg: Leg,
   incoming: Incoming,
   watch: Progress,
   gone: AbortSignal,
-): Promise<Reply> {
+): Promise<Reply | undefined> {
   const { services, principal } = incoming
-  const signal = AbortSignal.any([gone, AbortSignal.timeout(services.limits.blockForMs)])
+  const signal = AbortSignal.any([gone, AbortSignal.timeout(legMs(incoming))])
   let task: TaskSnapshot | undefined
   for await (const snapshot of follow(services.feed(leg.taskId, principal.tenant), signal)) {
     // Written by the object itself.
@@ -100,8 +107,23 @@ async function waitFor(
     await watch.see(task)
     if (task.status === 'input_required' || hasEnded(snapshot)) break
   }
+  // A `requestState` that nobody receives must not take the work off its leash.
+  if (gone.aborted) return undefined
   watch.done = true
+  // The leg may have been too short to hear anything.
+  task ??= await present(leg, incoming)
   return replyFor(task, request, leg, incoming)
+}
+
+async function present({ taskId }: Leg, incoming: Incoming): Promise<TaskSnapshot | undefined> {
+  const { services, principal } = incoming
+  const snapshot = await services.read(taskId, principal.tenant)
+  return snapshot === null ? undefined : (JSON.parse(snapshot) as TaskSnapshot)
+}
+
+/** The caller's credentials are good for as long; it comes back with new ones. */
+function legMs({ services, principal: { expiresAt = Infinity } }: Incoming): number {
+  return Math.max(0, Math.min(services.limits.blockForMs, expiresAt - Date.now()))
 }
 
 async function replyFor(
@@ -162,7 +184,7 @@ function lastWord(task: TaskSnapshot): string {
 async function abandon(leg: Leg, incoming: Incoming): Promise<void> {
   const { services, principal } = incoming
   if (leg.round > 0 || idempotencyKeyOf(incoming) !== undefined) return
-  await callTask(services.stubs, leg.taskId, (task) => task.leash(principal.tenant, LEASH_MS))
+  await callTask(services.stubs, leg.taskId, (task) => task.leash(principal.tenant, services.limits.leashMs))
 }
 
 function never(): Promise<undefined> {

@@ -29,7 +29,7 @@ import { callTask } from '../run/stub'
 import { describe, judge, type Judgement, misfit as misfitText } from '../task/questions'
 import type { InputRequest } from '../task/types'
 import { type TaskTool, toolError } from '../tool'
-import { answerBlocking, type Leg, LEASH_MS } from './block'
+import { answerBlocking, type Leg } from './block'
 import { createTask, misfitOf, refusedCreation } from './create'
 import type { Incoming } from './incoming'
 import { REQUEST_STATE_TTL_MS } from './request-state'
@@ -68,11 +68,8 @@ export async function answerToolCall(rpc: RpcRequest, tool: TaskTool, incoming: 
       ? resultText(id, services.modern.created(created.snapshot))
       : refusedCreation(id, created)
   }
-  const created = await createTask(
-    tool,
-    { ...task, leashMs: services.limits.blockForMs + LEASH_MS },
-    incoming,
-  )
+  const leashMs = services.limits.blockForMs + services.limits.leashMs
+  const created = await createTask(tool, { ...task, leashMs }, incoming)
   if (!created.ok) return refusedCreation(id, created)
   return answerBlocking(checked.value, { taskId: created.taskId, round: 0, audience }, incoming)
 }

@@ -39,17 +39,32 @@ export function taskToolOf(incoming: Incoming): TaskTool | undefined {
 
 /** Leaves the message to the SDK. */
 export function toCore({ request, body, principal, core }: Incoming): Promise<Response> {
-  return core.fetch(withoutCredentials(request), { authInfo: authInfoOf(principal), parsedBody: body })
+  // Only a subscription outlives the credentials it came with; other work is done when it is done.
+  const signal =
+    body['method'] === 'subscriptions/listen' ? untilExpiry(request.signal, principal) : request.signal
+  return core.fetch(withoutCredentials(request, signal), {
+    authInfo: authInfoOf(principal),
+    parsedBody: body,
+  })
+}
+
+/** For longer than this no timer waits. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+function untilExpiry(signal: AbortSignal, { expiresAt }: Principal): AbortSignal {
+  if (expiresAt === undefined) return signal
+  const ms = Math.min(Math.max(0, expiresAt - Date.now()), LONGEST_TIMER_MS)
+  return AbortSignal.any([signal, AbortSignal.timeout(ms)])
 }
 
 /** A plain tool sees the request; the token in it is for us only, and must not be passed on. */
-function withoutCredentials(request: Request): Request {
+function withoutCredentials(request: Request, signal: AbortSignal): Request {
   const headers = new Headers(request.headers)
   for (const name of ['authorization', 'cookie', 'cf-access-jwt-assertion', 'cf-access-client-secret']) {
     headers.delete(name)
   }
   // Its body has been read already and travels beside it.
-  return new Request(request.url, { method: request.method, headers, signal: request.signal })
+  return new Request(request.url, { method: request.method, headers, signal })
 }
 
 /** Origin of this server as the caller, or its operator, sees it. */

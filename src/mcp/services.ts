@@ -72,6 +72,8 @@ export interface Limits {
   readonly maxResultBytes?: number
   /** How long a call without Tasks blocks. Default, and at most, 50 seconds. */
   readonly blockFor?: Duration
+  /** How long the work of a caller goes on that went away and cannot come back. Default 1 minute. */
+  readonly leash?: Duration
   /** Rounds of a multi-round-trip call that clients without Tasks go through. Default 10, as the SDK's client. */
   readonly maxRounds?: number
 }
@@ -103,6 +105,7 @@ export interface Services {
   readonly limits: {
     readonly maxRequestBytes: number
     readonly blockForMs: number
+    readonly leashMs: number
     readonly maxRounds: number
     readonly keepaliveMs: number
   }
@@ -205,6 +208,7 @@ export function createServices(
     limits: {
       maxRequestBytes,
       blockForMs: Math.min(toMs(limits.blockFor ?? MAX_BLOCK_MS), MAX_BLOCK_MS),
+      leashMs: toMs(limits.leash ?? '1 minute'),
       maxRounds: limits.maxRounds ?? 10,
       keepaliveMs: Math.min(Number(env.SSE_KEEPALIVE_MS ?? MAX_KEEPALIVE_MS), MAX_KEEPALIVE_MS),
     },

@@ -46,20 +46,30 @@ export async function answerListen(
   const { subscriptions } = services.limitsOf(principal.tenant)
   const place = await takePlace(services.env.TENANTS, principal.tenant, subscriptions)
   if (!place.ok) return overLimit(id, place.over)
+  // From here on the place is given back when the client leaves, whatever happens.
+  const stream = new EventStream({
+    keepaliveMs: services.limits.keepaliveMs,
+    signal: request.signal,
+    expiresAt: principal.expiresAt,
+  })
+  stream.onEnd(() => place.leave())
   let rest: Response | undefined
   if (Object.keys(others).length > 0) {
     const body = { ...rpc, params: { ...params, notifications: others } }
     rest = await core.fetch(request, { authInfo: authInfoOf(principal), parsedBody: body })
     if (!rest.headers.get('content-type')?.startsWith('text/event-stream')) {
-      place.leave()
+      stream.close()
       return rest
     }
   }
-  const opened = await Promise.all(wanted.map((taskId) => open(taskId, principal.tenant, services)))
-  const tasks = opened.filter((task) => task !== undefined)
-
-  const stream = new EventStream(services.limits.keepaliveMs, request.signal)
-  stream.signal.addEventListener('abort', () => place.leave())
+  let tasks: readonly OpenTask[]
+  try {
+    const opened = await Promise.all(wanted.map((taskId) => open(taskId, principal.tenant, services)))
+    tasks = opened.filter((task) => task !== undefined)
+  } catch (error) {
+    stream.close()
+    throw error
+  }
   serve(stream, id, tasks, rest, services).catch((error: unknown) => {
     fault({ event: 'listen_failed' }, error)
     stream.close()

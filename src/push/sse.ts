@@ -13,19 +13,33 @@ const HEADERS = {
 }
 /** A client that takes nothing for this long is taken for gone. */
 const STUCK_MS = 60_000
+/** A comment, for whoever looks at the stream. */
+const EXPIRED = ': the credentials have expired; connect again with new ones\n\n'
 const encoder = new TextEncoder()
+
+export interface EventStreamOptions {
+  readonly keepaliveMs: number
+  /** Aborted when the client goes away noisily. */
+  readonly signal?: AbortSignal
+  /**
+   * When the caller's credentials end, in milliseconds since the epoch: nothing is sent after that, and
+   * the stream ends within one keepalive. The client connects again with new ones.
+   */
+  readonly expiresAt?: number | undefined
+}
 
 export class EventStream {
   readonly response: Response
   readonly #gone = new AbortController()
+  readonly #expiresAt: number
   readonly #keepalive: ReturnType<typeof setInterval>
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
   readonly #waiting = new Set<() => void>()
   #blockedSince: number | undefined
   #closed = false
 
-  /** @param signal aborted when the client goes away noisily. */
-  constructor(keepaliveMs: number, signal?: AbortSignal, headers: Record<string, string> = {}) {
+  constructor({ keepaliveMs, signal, expiresAt = Infinity }: EventStreamOptions) {
+    this.#expiresAt = expiresAt
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#controller = controller
@@ -36,14 +50,21 @@ export class EventStream {
       },
       cancel: () => this.#end(true),
     })
-    this.response = new Response(stream, { headers: { ...HEADERS, ...headers } })
+    this.response = new Response(stream, { headers: HEADERS })
     this.#keepalive = setInterval(() => this.#tick(), keepaliveMs)
+    if (signal?.aborted) this.#end(true)
     signal?.addEventListener('abort', () => this.#end(true), { once: true })
   }
 
   /** Aborted when the client has gone, and when the stream was closed. */
   get signal(): AbortSignal {
     return this.#gone.signal
+  }
+
+  /** Calls back when the client has gone or the stream was closed: at once, if that is so already. */
+  onEnd(callback: () => void): void {
+    if (this.#closed) callback()
+    else this.#gone.signal.addEventListener('abort', callback, { once: true })
   }
 
   /** Sends one message; resolves when the client can take the next one. Nothing is sent to a client that has gone. */
@@ -59,11 +80,13 @@ export class EventStream {
   /** Sends a frame as it is. */
   raw(frame: string): void {
     if (this.#closed) return
+    const expired = Date.now() >= this.#expiresAt
     try {
-      this.#controller?.enqueue(encoder.encode(frame))
+      this.#controller?.enqueue(encoder.encode(expired ? EXPIRED : frame))
     } catch {
       this.#end(true)
     }
+    if (expired) this.#end(false)
   }
 
   /** Ends the stream in good order. */
@@ -72,9 +95,10 @@ export class EventStream {
   }
 
   #tick(): void {
-    if (this.#blockedSince !== undefined && Date.now() - this.#blockedSince > STUCK_MS) this.#end(true)
+    const now = Date.now()
+    if (this.#blockedSince === undefined) this.raw(': keepalive\n\n')
     // Behind a message that the client does not take, a comment would only queue up.
-    else if (this.#blockedSince === undefined) this.raw(': keepalive\n\n')
+    else if (now - this.#blockedSince > STUCK_MS || now >= this.#expiresAt) this.#end(true)
   }
 
   #end(gone: boolean): void {

@@ -54,6 +54,8 @@ export class Listeners {
   readonly #outstanding = new WeakMap<WebSocket, { chars: number; since: number }>()
   /** Sockets whose request is being answered now. */
   readonly #answering = new Map<WebSocket, 'open' | 'ended'>()
+  /** When the first of the sockets' credentials end; not known after the object slept. */
+  #firstExpiry: number | undefined
   #pending: { taskId: string; snapshot: string } | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #lastPush = 0
@@ -82,6 +84,8 @@ export class Listeners {
     }
     this.#ctx.acceptWebSocket(socket, stream === undefined ? [] : [stream])
     socket.serializeAttachment(attachment)
+    if (this.#firstExpiry !== undefined)
+      this.#firstExpiry = Math.min(this.#firstExpiry, attachment.expiresAt ?? Infinity)
     const frames = attachment.kind === 'feed' ? [snapshot] : this.#door.greeting(taskId, snapshot)
     if (attachment.kind === 'door' && isElsewhere(snapshot)) refuseToPush(socket)
     else for (const frame of frames) this.#send(socket, frame)
@@ -95,6 +99,22 @@ export class Listeners {
 
   any(): boolean {
     return this.#ctx.getWebSockets().some(isOpen)
+  }
+
+  /** When the credentials of a socket end next, in milliseconds since the epoch; `Infinity` for never. */
+  nextExpiry(): number {
+    this.#firstExpiry ??= this.#ctx
+      .getWebSockets()
+      .filter(isOpen)
+      .reduce((first, socket) => Math.min(first, attachmentOf(socket).expiresAt ?? Infinity), Infinity)
+    return this.#firstExpiry
+  }
+
+  /** Closes the sockets whose credentials have ended. */
+  closeExpired(): void {
+    if (Date.now() < this.nextExpiry()) return
+    for (const socket of this.#ctx.getWebSockets()) this.#refuseExpired(socket, attachmentOf(socket))
+    this.#firstExpiry = undefined
   }
 
   /** Tells everybody; changes that come quickly are told as one. */
@@ -112,6 +132,7 @@ export class Listeners {
     if (this.#ctx.getWebSockets().length === 0) return
     this.#pending = { taskId, snapshot: snapshot() }
     this.#flush()
+    this.#firstExpiry = undefined
     for (const socket of this.#ctx.getWebSockets()) {
       if (this.#answering.has(socket)) this.#answering.set(socket, 'ended')
       else closeQuietly(socket, CLOSE_NORMAL, ENDED)

@@ -246,6 +246,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
       isTerminal(row.status),
       stream,
     )
+    this.#task.listened()
     return new Response(null, { status: 101, webSocket: client })
   }
 
@@ -343,6 +344,7 @@ export class TaskCore extends DurableObject<TaskEnv> implements TaskApi {
     if (!rang) return
     if (Date.now() >= expiresAt(rang)) return this.#expire(rang)
     try {
+      this.#listeners.closeExpired()
       // The alarm that rang is spent: whatever is stored next sets the following one.
       this.#ring({ ...rang, alarmAt: null })
       const row = this.#task.row()

@@ -262,6 +262,15 @@ export class Task {
     this.#tellTenant(this.commit(row, { ...row, releaseAt: now + RELEASE_AGAIN_MS }))
   }
 
+  /**
+   * A listener has come: the alarm also rings when its credentials end. As with the tenant's
+   * acknowledgement the stored row is left as it is.
+   */
+  listened(): void {
+    const row = this.row()
+    if (row && this.#listeners.nextExpiry() < Infinity) this.#row = this.#armed(row)
+  }
+
   /** Deletes everything. */
   async erase(): Promise<void> {
     this.#forget()
@@ -363,7 +372,7 @@ export class Task {
 
   /** The row with its alarm set to the next deadline, unless one rings before that anyway. */
   #armed(row: TaskRow): TaskRow {
-    const next = nextDeadline({ ...row, expiresAt: expiresAt(row) })
+    const next = Math.min(nextDeadline({ ...row, expiresAt: expiresAt(row) }), this.#listeners.nextExpiry())
     if (row.alarmAt !== null && row.alarmAt <= next) return row
     void this.#ctx.storage.setAlarm(Math.max(next, Date.now() + 1))
     return { ...row, alarmAt: next }

@@ -17,7 +17,6 @@ import { createdTask, hasTasks, requestedTtl } from '../../protocol/legacy'
 import { missingAsks } from '../../run/asks'
 import type { TaskSnapshot } from '../../task/types'
 import { type TaskTool, toolError } from '../../tool'
-import { LEASH_MS } from '../block'
 import { createTask, type Created, idempotencyKeyOf, misfitOf, refusedCreation } from '../create'
 import type { Incoming } from '../incoming'
 import type { Caller } from './caller'
@@ -70,7 +69,7 @@ export async function answerLegacyCall(
     input: JSON.stringify(args),
   } as const
   if (!asTask) {
-    const created = await createTask(tool, { ...task, leashMs: LEASH_MS }, incoming)
+    const created = await createTask(tool, { ...task, leashMs: incoming.services.limits.leashMs }, incoming)
     if (!created.ok) return refusedHere(id, created)
     const kept = idempotencyKeyOf(incoming) !== undefined
     return answerWaiting(newCursor(created.taskId, id, 'tools/call', params), caller, incoming, { kept })

@@ -83,9 +83,13 @@ export class Outlet {
 
   async #prime(): Promise<EventStream> {
     const { exchange, caller, onGone } = this.#options
-    const { request, services } = exchange
-    const stream = new EventStream(services.limits.keepaliveMs, request.signal)
-    stream.signal.addEventListener('abort', () => {
+    const { request, services, principal } = exchange
+    const stream = new EventStream({
+      keepaliveMs: services.limits.keepaliveMs,
+      signal: request.signal,
+      expiresAt: principal.expiresAt,
+    })
+    stream.onEnd(() => {
       if (!this.#closed) onGone()
     })
     if (caller.revision === '2025-11-25') {

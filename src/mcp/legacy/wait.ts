@@ -22,7 +22,6 @@ import { callTask } from '../../run/stub'
 import { isTerminal } from '../../task/machine'
 import type { InputRequest, TaskSnapshot } from '../../task/types'
 import { toolError } from '../../tool'
-import { LEASH_MS } from '../block'
 import type { Exchange } from '../incoming'
 import { ProgressLine } from '../progress'
 import type { Caller } from './caller'
@@ -79,7 +78,7 @@ export async function answerWaiting(
   })
   exchange.request.signal.addEventListener('abort', () => gone.abort(), { once: true })
   gone.signal.addEventListener('abort', () => {
-    if (!kept && !outlet.resumable) leash(cursor, LEASH_MS, exchange)
+    if (!kept && !outlet.resumable) leash(cursor, exchange.services.limits.leashMs, exchange)
   })
   const wait = new Wait(outlet, caller, exchange, gone.signal, resumed)
   const replying = wait.reply()

@@ -1,7 +1,7 @@
 /** The Worker under test in another configuration than the one of `wrangler.toml`. */
 import { createExecutionContext } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
-import { createLonghaul } from '../../../src/index'
+import { createLonghaul, type Longhaul, type LonghaulOptions } from '../../../src/index'
 import { ALL_CAPABILITIES, type Answer } from '../client'
 import { tools } from '../tools'
 
@@ -13,10 +13,11 @@ export interface Call {
 export type Variables = Partial<Record<keyof Cloudflare.Env, string | undefined>>
 
 export class Deployment {
-  readonly #worker = createLonghaul({ name: 'deployment', version: '1.0.0', tools })
+  readonly #worker: Longhaul
   readonly #env: Cloudflare.Env
 
-  constructor(variables: Variables) {
+  constructor(variables: Variables, options: Partial<LonghaulOptions> = {}) {
+    this.#worker = createLonghaul({ name: 'deployment', version: '1.0.0', tools, ...options })
     // Variables are texts, whatever the type of the binding they replace.
     this.#env = { ...env, API_KEYS: '', ...variables } as Cloudflare.Env
   }
