@@ -61,7 +61,7 @@ describe('ext-tasks over SDK v2', () => {
       ...(signal && { signal }),
     })
     // The codecs of ext-tasks check what it holds.
-    const { result, error } = (await response.json()) as { result: JsonValue; error?: never }
+    const { result, error }: { result: JsonValue; error?: never } = await response.json()
     return error ? { kind: 'error', error } : { kind: 'result', result }
   }
 

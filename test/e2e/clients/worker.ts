@@ -1,4 +1,5 @@
 /** A Worker with what clients that we did not write are tried on: work that lasts, asks, and fails. */
+import { env } from 'cloudflare:workers'
 import { z } from 'zod'
 import { createLonghaul, defineTool, ProtocolError, toolError } from '../../../src/index'
 
@@ -96,5 +97,5 @@ export default createLonghaul({
   version: '1.0.0',
   tools: [greet, confirm, count, reject, fail, survey, shout],
   // A leg of a call without Tasks is short, so that a short test has several.
-  limits: { blockFor: '1 second', leash: '2 seconds' },
+  limits: { blockFor: Number((env as { BLOCK_FOR_MS?: string }).BLOCK_FOR_MS ?? 1_000), leash: '2 seconds' },
 })

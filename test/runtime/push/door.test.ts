@@ -1,8 +1,8 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test'
 import { env, exports } from 'cloudflare:workers'
 import { expect, test, vi } from 'vitest'
-import { ACME, GLOBEX, start, untilEnded } from '../client'
-import type { Message } from '../events'
+import { ACME, GLOBEX, send, start, untilEnded } from '../client'
+import { Events, type Message } from '../events'
 
 const base64url = (text: string) => btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
 
@@ -141,16 +141,22 @@ test('strangers, foreign ids and plain requests are turned away alike', async ()
   expect((await knock(taskId, { authorization: `Bearer ${ACME}`, upgrade: '' })).status).toBe(426)
 })
 
-test('the object hibernates with sockets attached and wakes to push', async () => {
+test('the object hibernates with a socket and a listen stream attached and wakes to push to both', async () => {
   const taskId = await start('ask')
   const door = await open(taskId)
+  const events = new Events(await send('subscriptions/listen', { notifications: { taskIds: [taskId] } }))
   await door.next((message) => message.params?.status === 'input_required')
+  let heard = await events.next()
+  while (heard.params.status !== 'input_required') heard = await events.next()
   const stub = env.TASKS.getByName(taskId)
   const before = await runInDurableObject(stub, (instance) => instance)
   await evictDurableObject(stub, { webSockets: 'hibernate' })
   door.send({ jsonrpc: '2.0', id: 1, method: 'tasks/cancel', params: { taskId } })
   await door.untilClosed()
   expect(door.messages.find((message) => message.params?.status === 'cancelled')).toBeDefined()
+  const rest = await events.all()
+  expect(rest.findLast((message) => message.method === 'notifications/tasks').params.status).toBe('cancelled')
+  expect(rest.at(-1).result.resultType).toBe('complete')
   expect(await runInDurableObject(stub, (instance) => instance)).not.toBe(before)
 })
 

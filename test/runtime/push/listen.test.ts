@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { runInDurableObject } from 'cloudflare:test'
+import { env } from 'cloudflare:workers'
+import { expect, test, vi } from 'vitest'
 import { ACME, ALL_CAPABILITIES, get, GLOBEX, rpc, send, start, untilEnded } from '../client'
 import { Events } from '../events'
 
@@ -130,3 +132,21 @@ test('a client without tasks in sight may subscribe before the question comes', 
     result: { content: [{ text: '{"action":"decline"}' }] },
   })
 })
+
+test('a subscriber that vanishes leaves neither its sockets at the tasks nor its place behind', async () => {
+  const tasks = await Promise.all([1, 2].map(() => start('ask', {}, { key: GLOBEX })))
+  const objects = [...tasks.map((taskId) => env.TASKS.getByName(taskId)), env.TENANTS.getByName('globex')]
+  const attached = () => Promise.all(objects.map((stub) => runInDurableObject(stub, openSockets)))
+  const vanishing = new AbortController()
+  const params = { notifications: { taskIds: tasks } }
+  const response = await send('subscriptions/listen', params, { key: GLOBEX, signal: vanishing.signal })
+  const events = new Events(response)
+  await events.next()
+  expect(await attached()).toEqual([1, 1, 1])
+  vanishing.abort()
+  await vi.waitUntil(async () => (await attached()).every((count) => count === 0), { timeout: 10_000 })
+  await Promise.all(tasks.map((taskId) => rpc('tasks/cancel', { taskId }, { key: GLOBEX })))
+})
+
+const openSockets = (_: unknown, ctx: DurableObjectState) =>
+  ctx.getWebSockets().filter((socket) => socket.readyState === WebSocket.OPEN).length
