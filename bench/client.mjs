@@ -22,11 +22,12 @@ const message = (method, params) => ({
     'user-agent': 'longhaul-bench',
     'mcp-protocol-version': REVISION,
     'mcp-method': method,
-    'mcp-name': params.taskId ?? params.name,
+    ...((params.taskId ?? params.name) && { 'mcp-name': params.taskId ?? params.name }),
   },
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } }),
 })
 const getTask = (taskId) => message('tasks/get', { taskId })
+const listen = (taskIds) => message('subscriptions/listen', { notifications: { taskIds } })
 const callTool = (name) => message('tools/call', { name, arguments: {} })
 
 /** The same as bytes, to be sent many times. `path`: `/mcp`, or one of the routes beside it. */
@@ -35,6 +36,14 @@ export const callToolBytes = (baseUrl, path, name) => bytes(baseUrl, path, callT
 
 function bytes(baseUrl, path, { headers, body }) {
   return post(new URL(path, baseUrl), headers, body)
+}
+
+/** Headers of a WebSocket. */
+export const DOOR_HEADERS = { authorization: `Bearer ${KEY}`, 'user-agent': 'longhaul-bench' }
+
+/** A request that subscribes to tasks. */
+export function listenRequest(baseUrl, taskIds, signal) {
+  return new Request(new URL('/mcp', baseUrl), { method: 'POST', ...listen(taskIds), signal })
 }
 
 /** A client for what is not under load. */

@@ -51,6 +51,13 @@ class Counter {
   }
 }
 
+let constructed = 0
+
+/** Task objects constructed so far in this process: each creation is one, and each wake from hibernation. */
+export function constructions(): number {
+  return constructed
+}
+
 export class CountedTaskObject extends TaskObject {
   readonly counter: Counter
 
@@ -58,6 +65,7 @@ export class CountedTaskObject extends TaskObject {
     const counter = new Counter(ctx.storage)
     super(ctx, env)
     this.counter = counter
+    constructed++
   }
 
   async bill(): Promise<Bill> {

@@ -6,13 +6,18 @@ export const AIMS = { getToFloor: 0.9, getToSdk: 2, createToFloor: 0.7, oneStepR
 const BAR_CHARS = 24
 
 /** @param {Record<string, any>} figures of all measurements */
-export function report({ machine, polling, creation, lives, company, bundle }) {
+export function report({ machine, polling, creation, lives, company, news, fanOut, idle, bundle }) {
   return [
     `Longhaul, measured on ${machine}`,
     pollingChart(polling),
     creationChart(creation),
     lifeChart(lives),
     companyChart(company),
+    newsChart(news),
+    `One change to ${fanOut.sockets} sockets of one task: half of them have it after ${fanOut.medianMs.toFixed(0)} ms, ` +
+      `all after ${fanOut.lastMs.toFixed(0)} ms.`,
+    `${idle.tasks} idle tasks with subscribers: ${idle.awakeAtOnce} objects awake at first, ` +
+      `${idle.awake} after ${(idle.afterMs / 1_000).toFixed(0)} s.`,
     `The Worker that is deployed: ${kib(bundle.rawBytes)}, ${kib(bundle.gzipBytes)} with gzip.`,
   ].join('\n\n')
 }
@@ -62,6 +67,24 @@ function companyChart({ longTasks, alone, beside }) {
     'A one-step task, from call to result',
     ['median', 'worst'],
     [line('alone', alone), line(`beside ${longTasks} long ones`, beside)],
+  )
+}
+
+function newsChart({ answer, websocket, sse, poll }) {
+  const line = (name, { medianMs, p99Ms }) => ({
+    name,
+    size: medianMs,
+    cells: [`${medianMs.toFixed(1)} ms`, `${p99Ms.toFixed(1)} ms`, (medianMs / answer.medianMs).toFixed(2)],
+  })
+  return chart(
+    'From the request that ends a task to',
+    ['median', '99th percentile', 'of its answer'],
+    [
+      line('its answer', answer),
+      line('a WebSocket', websocket),
+      line('an event stream', sse),
+      line('a poll at the interval told', poll),
+    ],
   )
 }
 

@@ -13,6 +13,7 @@ import { measureCompany } from './company.mjs'
 import { measureCreation, withoutRuns } from './creation.mjs'
 import { counted, measureLives } from './life.mjs'
 import { measurePolling } from './polling.mjs'
+import { measureFanOut, measureIdle, measureNews } from './push.mjs'
 import { AIMS, report } from './report.mjs'
 import { build, start } from './runtime.mjs'
 
@@ -49,6 +50,9 @@ try {
     creation: await measure('creation', withoutRuns, measureCreation),
     lives: await measure('what a task costs', counted, measureLives),
     company: await measure('short tasks beside long ones', undefined, measureCompany),
+    news: await measure('how soon subscribers hear', undefined, measureNews),
+    fanOut: await measure('a thousand sockets', undefined, measureFanOut),
+    idle: await measure('idle subscribers', counted, measureIdle),
     bundle: measureBundle(deployedDir),
   }
   console.log(json ? JSON.stringify({ ...figures, aims: AIMS }, undefined, 2) : `\n${report(figures)}`)
