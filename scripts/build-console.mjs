@@ -27,11 +27,12 @@ const { outputFiles } = await build({
 
 /** @type {Map<string, Uint8Array>} */
 const files = new Map(outputFiles.map(({ path: file, contents }) => [file, contents]))
-for (const [from, to] of [
+const copied = /** @type {const} */ ([
   ['index.html', 'index.html'],
   ['_headers', '_headers'],
   ['favicon.svg', 'console/favicon.svg'],
-]) {
+])
+for (const [from, to] of copied) {
   files.set(path.join(OUT, to), readFileSync(path.join(SOURCE, from)))
 }
 

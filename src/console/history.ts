@@ -34,7 +34,9 @@ export class History {
       this.#cancelRequested = true
       this.#put({ at: now, kind: 'state', text: 'Cancellation requested' })
     }
-    if (update.message !== undefined && !isTerminal(update.status) && update.status !== 'input_required') {
+    // A task that asks may still say what it did before.
+    const isQuestion = update.questions.some(({ message }) => message === update.message)
+    if (update.message !== undefined && !isTerminal(update.status) && !isQuestion) {
       this.#step(at, update.message, update.progress)
     }
     if (update.status === this.#status) return
