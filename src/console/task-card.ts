@@ -6,7 +6,7 @@ import { isTerminal, type QuestionResponse, type Status, type Update } from '../
 import type { JsonObject } from '../json.ts'
 import { show } from '../form/fields.ts'
 import { CardQuestions } from './card-questions.ts'
-import { fill, focusOn, h, newId, setText } from './dom.ts'
+import { fill, focusOn, h, newId, prefersStill, setText } from './dom.ts'
 import { History, timeOf } from './history.ts'
 import { icon } from './icons.ts'
 import { jsonView } from './json-view.ts'
@@ -129,6 +129,7 @@ export class TaskCard {
 
   focus(): void {
     if (!this.#questions.focus()) focusOn(this.#title)
+    this.element.scrollIntoView({ block: 'start', behavior: prefersStill() ? 'auto' : 'smooth' })
   }
 
   /** Once a second: what shows time goes on. */
