@@ -2,7 +2,7 @@
 import type { Call, Outcome, Update } from '../client/index.ts'
 import { readAnswer, readArguments } from './arguments.ts'
 import { EXIT, type ExitCode, UsageError } from './exit.ts'
-import { fieldsOf } from './fields.ts'
+import { fieldsOf } from '../form/fields.ts'
 import { tableOf, toolSheet, toolTable } from './listing.ts'
 import { print, printJson } from './output.ts'
 import { oneLine } from './plain.ts'

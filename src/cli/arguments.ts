@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../json.ts'
 import { accept, decline, type Question, type QuestionResponse } from '../client/index.ts'
 import { UsageError } from './exit.ts'
-import { fieldsOf, readJson, readText } from './fields.ts'
+import { fieldsOf, readJson, readText } from '../form/fields.ts'
 
 /** The arguments of a call: `--args` first, single ones over it. @throws UsageError */
 export function readArguments(

@@ -1,6 +1,6 @@
 /** Tables for people. Pure. */
 import type { TaskReference, ToolDefinition } from '../client/index.ts'
-import { choicesOf, fieldsOf, show } from './fields.ts'
+import { choicesOf, fieldsOf, show } from '../form/fields.ts'
 import { oneLine, plain } from './plain.ts'
 
 export function tableOf(references: readonly TaskReference[], now: number): string {

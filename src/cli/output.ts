@@ -8,7 +8,7 @@ import {
   type ToolResult,
   type Update,
 } from '../client/index.ts'
-import { show } from './fields.ts'
+import { show } from '../form/fields.ts'
 import { plain } from './plain.ts'
 import type { Settings } from './settings.ts'
 

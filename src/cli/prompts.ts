@@ -4,7 +4,7 @@ import { confirm, isCancel, log, multiselect, note, select, text } from '@clack/
 import { isObject, type Json, type JsonObject } from '../json.ts'
 import { accept, decline, type Question, type QuestionResponse } from '../client/index.ts'
 import { plain } from './plain.ts'
-import { choicesOf, type Field, fieldsOf, readText, show } from './fields.ts'
+import { choicesOf, type Field, fieldsOf, readText, show } from '../form/fields.ts'
 
 /** The person does not want to answer now. */
 export const LEAVE = Symbol('leave')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readAnswer, readAnswers, readArguments } from '../../../src/cli/arguments.ts'
 import { exitOf, exitOfError, UsageError } from '../../../src/cli/exit.ts'
-import { readText } from '../../../src/cli/fields.ts'
+import { readText } from '../../../src/form/fields.ts'
 import { ago, tableOf, toolSheet, toolTable } from '../../../src/cli/listing.ts'
 import { textOfResult } from '../../../src/cli/output.ts'
 import { oneLine, plain } from '../../../src/cli/plain.ts'
