@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { chromium } from 'playwright-core'
+import { launchBrowser } from './chromium.mjs'
 import { terminalSvg } from './terminal-svg.mjs'
 import { endGroup, ROOT, spawnWranglerDev, whenReady } from './wrangler-dev.mjs'
 
@@ -101,10 +101,7 @@ function record(url, folder, args) {
 
 /** @param {string} url */
 async function pictureConsole(url) {
-  const browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
-  })
+  const browser = await launchBrowser()
   try {
     const context = await browser.newContext({
       viewport: { width: 1_240, height: 860 },

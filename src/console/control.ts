@@ -1,7 +1,7 @@
 /** The control of one field: its element, what is in it, and what is wrong with it. */
 import { readJson, readText, type Reading, show } from '../form/fields.ts'
 import type { Json } from '../json.ts'
-import { fill, h, newId } from './dom.ts'
+import { type Child, fill, h, newId } from './dom.ts'
 import { icon } from './icons.ts'
 import { prose } from './prose.ts'
 import type { FormField } from './schema.ts'
@@ -19,8 +19,8 @@ export interface Control {
   focus(): void
 }
 
-/** Longer texts than this get room for several lines. */
-const ONE_LINE = 300
+/** Texts that may be longer than this get room for several lines. */
+const ONE_LINE = 3_000
 /** Few enough to be seen all at once. */
 const MOST_RADIOS = 4
 
@@ -40,6 +40,15 @@ export function controlFor(field: FormField): Control {
   }
 }
 
+/** A control that is one element: below its label and hint, above its problem. */
+function labelled(
+  field: FormField,
+  { id, hint, problem }: ReturnType<typeof frame>,
+  ...control: readonly Child[]
+): HTMLElement {
+  return h('div', { class: 'field' }, h('label', { for: id }, labelParts(field)), hint, control, problem)
+}
+
 /** The parts around a control that every kind has: label, hint, and the place for a problem. */
 function frame(field: FormField) {
   const id = newId('field')
@@ -49,7 +58,7 @@ function frame(field: FormField) {
   return { id, hint, problem, describedBy: `${hint ? `${id}-hint ` : ''}${id}-problem` }
 }
 
-/** Its name as people say it; beside it the name that programs use, and whether it may be left out. */
+/** Its name as people say it, and whether it may be left out. */
 function labelParts(field: FormField) {
   return [h('span', {}, labelOf(field)), !field.required && h('span', { class: 'optional' }, 'optional')]
 }
@@ -75,13 +84,14 @@ function sentence(text: string): string {
 }
 
 function textual(field: FormField): Control {
-  const { id, hint, problem, describedBy } = frame(field)
+  const around = frame(field)
+  const { id, problem, describedBy } = around
   const { schema, kind } = field
   const longest = schema['maxLength']
   const large =
     kind === 'lines' ||
     kind === 'json' ||
-    (kind === 'text' && typeof longest === 'number' && longest > ONE_LINE * 10)
+    (kind === 'text' && typeof longest === 'number' && longest > ONE_LINE)
   const attributes = {
     id,
     name: field.name,
@@ -98,15 +108,7 @@ function textual(field: FormField): Control {
   const note = kind === 'lines' ? 'One per line.' : kind === 'json' ? 'Written as JSON.' : undefined
   return {
     field,
-    element: h(
-      'div',
-      { class: 'field' },
-      h('label', { for: id }, labelParts(field)),
-      hint,
-      note !== undefined && h('p', { class: 'hint' }, note),
-      input,
-      problem,
-    ),
+    element: labelled(field, around, note !== undefined && h('p', { class: 'hint' }, note), input),
     read: () => readInput(field, input.value),
     complain: complainer(problem, [input]),
     focus: () => input.focus(),
@@ -187,7 +189,8 @@ function checkbox(field: FormField): Control {
 }
 
 function select(field: FormField): Control {
-  const { id, hint, problem, describedBy } = frame(field)
+  const around = frame(field)
+  const { id, problem, describedBy } = around
   const preset = field.schema['default']
   const input = h(
     'select',
@@ -204,14 +207,7 @@ function select(field: FormField): Control {
   )
   return {
     field,
-    element: h(
-      'div',
-      { class: 'field' },
-      h('label', { for: id }, labelParts(field)),
-      hint,
-      h('div', { class: 'select' }, input),
-      problem,
-    ),
+    element: labelled(field, around, h('div', { class: 'select' }, input)),
     read: () => readChoice(field, input.value),
     complain: complainer(problem, [input]),
     focus: () => input.focus(),

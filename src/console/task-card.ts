@@ -15,6 +15,8 @@ import { ProgressView } from './progress-view.ts'
 import { Timeline } from './timeline-view.ts'
 import { type CardState, clockTime, duration, STATE_WORDS } from './words.ts'
 
+const OVER: ReadonlySet<CardState> = new Set(['completed', 'failed', 'cancelled', 'unknown'])
+
 export interface CardSubject {
   readonly title: string
   readonly tool: string | undefined
@@ -102,7 +104,7 @@ export class TaskCard {
 
   /** Over, as far as this card will ever know. */
   get isOver(): boolean {
-    return this.#state === 'unknown' || this.#state === 'completed' || isEnd(this.#state)
+    return OVER.has(this.#state)
   }
 
   show(update: Update): void {
@@ -308,10 +310,6 @@ const VIA_WORDS: Readonly<Record<string, string>> = {
   websocket: 'WebSocket, as it happens',
   sse: 'event stream, as it happens',
   poll: 'looking now and then',
-}
-
-function isEnd(state: CardState): boolean {
-  return state === 'failed' || state === 'cancelled'
 }
 
 function pair(term: string, value: Node | string) {

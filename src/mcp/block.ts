@@ -7,7 +7,14 @@
 import { seal } from '../auth/seal'
 import { isObject } from '../json'
 import { fault } from '../observe/observer'
-import { errorResponse, INTERNAL_ERROR, type RequestId, resultText, type RpcError } from '../protocol/jsonrpc'
+import {
+  errorResponse,
+  INTERNAL_ERROR,
+  type RequestId,
+  resultMessage,
+  resultText,
+  type RpcError,
+} from '../protocol/jsonrpc'
 import type { ModernRequest } from '../protocol/modern'
 import { follow } from '../push/follow'
 import { EventStream } from '../push/sse'
@@ -85,9 +92,9 @@ export async function answerBlocking(
 }
 
 function responseText(id: RequestId, reply: Reply, { modern }: Services): string {
-  const member =
-    'error' in reply ? `"error":${JSON.stringify(reply.error)}` : `"result":${modern.result(reply.result)}`
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${member}}`
+  return 'error' in reply
+    ? JSON.stringify({ jsonrpc: '2.0', id, error: reply.error })
+    : resultMessage(id, modern.result(reply.result))
 }
 
 /** How a leg ended; `undefined` when nobody is there any more to be told. */

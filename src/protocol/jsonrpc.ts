@@ -165,11 +165,14 @@ export function httpStatus(code: number): number {
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
-/** A response whose result is already JSON text: polling answers are spliced, not rebuilt. */
+/** The message with a result that is already JSON text: polling answers are spliced, not rebuilt. */
+export function resultMessage(id: RequestId, resultJson: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`
+}
+
+/** {@link resultMessage} as an HTTP response. */
 export function resultText(id: RequestId, resultJson: string): Response {
-  return new Response(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`, {
-    headers: JSON_HEADERS,
-  })
+  return new Response(resultMessage(id, resultJson), { headers: JSON_HEADERS })
 }
 
 /** An error response. Without a readable request id the member is left out. */

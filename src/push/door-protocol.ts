@@ -13,6 +13,7 @@ import {
   parseMessage,
   readableId,
   refuse,
+  resultMessage,
   type RequestId,
   type RpcError,
 } from '../protocol/jsonrpc'
@@ -65,7 +66,7 @@ async function answerRequest(
     const snapshot = await task.read()
     if (snapshot === null) return failure(id, UNKNOWN_TASK)
     return resultKeyOf(snapshot) === undefined
-      ? success(id, codec.detailed(snapshot))
+      ? resultMessage(id, codec.detailed(snapshot))
       : failure(id, TOO_LARGE)
   }
   const responses = params['inputResponses']
@@ -73,11 +74,7 @@ async function answerRequest(
     return failure(id, refuse(INVALID_PARAMS, 'Invalid params: "inputResponses" must be an object.').error)
   }
   const known = method === 'tasks/cancel' ? await task.cancel() : await task.update(responses)
-  return known ? success(id, codec.acknowledgement()) : failure(id, UNKNOWN_TASK)
-}
-
-function success(id: RequestId, resultJson: string): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`
+  return known ? resultMessage(id, codec.acknowledgement()) : failure(id, UNKNOWN_TASK)
 }
 
 function failure(id: RequestId | undefined, error: RpcError): string {

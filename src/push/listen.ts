@@ -7,7 +7,14 @@ import { authInfoOf } from '../mcp/core'
 import { fault } from '../observe/observer'
 import type { Incoming } from '../mcp/incoming'
 import type { Services } from '../mcp/services'
-import { errorResponse, INVALID_PARAMS, refuse, type RequestId, type RpcRequest } from '../protocol/jsonrpc'
+import {
+  errorResponse,
+  INVALID_PARAMS,
+  refuse,
+  type RequestId,
+  resultMessage,
+  type RpcRequest,
+} from '../protocol/jsonrpc'
 import {
   acknowledged,
   checkEnvelope,
@@ -116,7 +123,7 @@ async function serve(
   } else {
     await ended
     const result = services.modern.result({ _meta: { [META_SUBSCRIPTION_ID]: id } })
-    await stream.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)
+    await stream.send(resultMessage(id, result))
   }
   stream.close()
 }

@@ -1,15 +1,19 @@
 /** The console as people use it: in a real browser, by what they see, read and press. */
+import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { chromiumPath, HOW_TO_INSTALL, launchBrowser, SCREENSHOTS } from '../support/browser'
+import { chromiumPath, HOW_TO_INSTALL, launchBrowser } from '../../scripts/chromium.mjs'
 import { McpClient } from '../support/mcp'
 import { Server } from '../support/server'
 
 const inCi = process.env['CI'] !== undefined
 if (chromiumPath === undefined && !inCi) console.warn(HOW_TO_INSTALL)
 
-const CONFIG = 'test/e2e/console/wrangler.toml'
+/** The deployed configuration, with more tools. */
+const WORKER = { config: 'wrangler.toml', main: 'test/e2e/console/worker.ts' }
+/** Pictures of what the tests saw; kept, and not committed. */
+const SCREENSHOTS = fileURLToPath(new URL('../../.tmp/screenshots/', import.meta.url))
 
 let server: Server
 let browser: Browser
@@ -20,7 +24,10 @@ let troubles: string[]
 
 describe.skipIf(chromiumPath === undefined && !inCi)('the console', () => {
   beforeAll(async () => {
-    ;[server, browser] = await Promise.all([Server.start({ config: CONFIG }), launchBrowser()])
+    ;[server, browser] = await Promise.all([
+      Server.start({ ...WORKER, vars: { LONGHAUL_DEV: 'local' } }),
+      launchBrowser(),
+    ])
   })
   afterAll(async () => {
     await browser?.close()
@@ -186,7 +193,7 @@ describe.skipIf(chromiumPath === undefined && !inCi)('the console', () => {
 
   test('asks for a key where the server wants one, and keeps it in this tab only', async () => {
     const vars = { API_KEYS: '{"acme":"acme-key-acme-key"}', SIGNING_KEYS: '1:signing-key-of-the-tests' }
-    const closed = await Server.start({ config: CONFIG, vars })
+    const closed = await Server.start({ ...WORKER, vars })
     try {
       context = await browser.newContext()
       page = await context.newPage()

@@ -12,7 +12,7 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { McpClient } from '../support/mcp'
+import { headersOf, McpClient } from '../support/mcp'
 import { Server } from '../support/server'
 
 const REVISION = '2026-07-28'
@@ -47,16 +47,9 @@ describe('ext-tasks over SDK v2', () => {
   const rawDispatch: RawDispatch = async (request, { signal } = {}) => {
     // What ext-tasks frames.
     const { method, params } = request as { method: string; params: Record<string, string> }
-    const name = params['name'] ?? params['taskId']
     const response = await fetch(`${server.url}/mcp`, {
       method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': REVISION,
-        'mcp-method': method,
-        ...(name !== undefined && { 'mcp-name': name }),
-      },
+      headers: headersOf(method, params),
       body: JSON.stringify({ jsonrpc: '2.0', id: crypto.randomUUID(), method, params }),
       ...(signal && { signal }),
     })

@@ -1,7 +1,7 @@
 /** Push as plain clients see it, well-behaved and otherwise, over real connections. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { counted, Door, type Message, Stream, textOf } from '../support/listeners'
-import { ALL_CAPABILITIES, McpClient } from '../support/mcp'
+import { ALL_CAPABILITIES, headersOf, McpClient } from '../support/mcp'
 import { Server } from '../support/server'
 
 const ACME = 'acme-key-acme-key'
@@ -43,20 +43,17 @@ function open(
   params: Record<string, unknown>,
   { key = ACME, capabilities = ALL_CAPABILITIES, meta = {} }: Options = {},
 ): Promise<Stream> {
-  const headers = {
-    ...bearer(key),
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': '2026-07-28',
-    'mcp-method': method,
-    ...(typeof params['name'] === 'string' && { 'mcp-name': params['name'] }),
-  }
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientCapabilities': capabilities,
     ...meta,
   }
-  return Stream.open(server.url, headers, { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } })
+  return Stream.open(server.url, headersOf(method, params, key), {
+    jsonrpc: '2.0',
+    id: 1,
+    method,
+    params: { ...params, _meta },
+  })
 }
 
 const listen = (taskIds: string[], key?: string) =>

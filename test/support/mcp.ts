@@ -22,6 +22,19 @@ export interface ClientOptions {
   readonly capabilities?: Record<string, unknown>
 }
 
+/** The HTTP headers of a request of this revision. */
+export function headersOf(method: string, params: Readonly<Record<string, unknown>>, key?: string) {
+  const name = params['name'] ?? params['taskId'] ?? params['uri']
+  return {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': method,
+    ...(typeof name === 'string' && { 'mcp-name': name }),
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+  }
+}
+
 export class McpClient {
   readonly #url: string
   readonly #options: ClientOptions
@@ -35,17 +48,9 @@ export class McpClient {
 
   async rpc(method: string, params: Record<string, unknown> = {}): Promise<Answer> {
     const { key, capabilities = ALL_CAPABILITIES } = this.#options
-    const name = params['name'] ?? params['taskId'] ?? params['uri']
     const response = await fetch(`${this.#url}/mcp`, {
       method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': '2026-07-28',
-        'mcp-method': method,
-        ...(typeof name === 'string' && { 'mcp-name': name }),
-        ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      },
+      headers: headersOf(method, params, key),
       body: JSON.stringify({
         jsonrpc: '2.0',
         id: ++this.#nextId,

@@ -16,6 +16,8 @@ const MIN_OPEN_FILES = 1_500
 export interface ServerOptions {
   /** Path of a `wrangler.toml`, from the root of the repository. */
   readonly config: string
+  /** Path of a module to serve in place of the one that the configuration names. */
+  readonly main?: string
   /** Variables of the Worker beside those of the configuration. */
   readonly vars?: Readonly<Record<string, string | number>>
 }
@@ -33,10 +35,11 @@ export class Server {
     this.#child = child
   }
 
-  static async start({ config, vars = {} }: ServerOptions): Promise<Server> {
+  static async start({ config, main, vars = {} }: ServerOptions): Promise<Server> {
     checkOpenFiles()
     const folder = mkdtempSync(path.join(tmpdir(), 'longhaul-server-'))
     const args = [
+      ...(main === undefined ? [] : [main]),
       `--config=${config}`,
       `--persist-to=${path.join(folder, 'state')}`,
       '--inspector-port=0',

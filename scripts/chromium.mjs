@@ -1,7 +1,6 @@
 /** Chromium, headless, as far away from the network as it can be. */
-import { existsSync, mkdirSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { type Browser, chromium } from 'playwright-core'
+import { existsSync } from 'node:fs'
+import { chromium } from 'playwright-core'
 
 const PLACES = [
   process.env['CHROMIUM_PATH'],
@@ -14,14 +13,11 @@ const PLACES = [
 export const chromiumPath = PLACES.find((path) => path !== undefined && existsSync(path))
 
 export const HOW_TO_INSTALL =
-  'The tests of the console need Chromium: install it (`apt-get install chromium`), or say where it is in CHROMIUM_PATH.'
+  'This needs Chromium: install it (`apt-get install chromium`), or say where it is in CHROMIUM_PATH.'
 
-/** Pictures of what the tests saw; kept, and not committed. */
-export const SCREENSHOTS = fileURLToPath(new URL('../../.tmp/screenshots/', import.meta.url))
-
-export async function launchBrowser(): Promise<Browser> {
+/** @returns {Promise<import('playwright-core').Browser>} @throws when there is none. */
+export async function launchBrowser() {
   if (chromiumPath === undefined) throw new Error(HOW_TO_INSTALL)
-  mkdirSync(SCREENSHOTS, { recursive: true })
   return chromium.launch({
     executablePath: chromiumPath,
     args: [
